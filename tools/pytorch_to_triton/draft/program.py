@@ -76,6 +76,21 @@ class Call:
 class Seed(Call):
     """A number that torch's generator draws, for the random numbers of a kernel."""
 
+    @property
+    def value(self) -> Value:
+        """As a kernel reads it; int64."""
+        (name,) = self.names
+        return Load(Buffer(name, (), "int64"), (), name=name)
+
+
+def seed_for(node: Node, name: str) -> Seed:
+    """The seed of what a node draws, under that name."""
+    scalar = Shape(expressions=(), traced=())
+    drawn = node.model_copy(
+        update={"name": name, "op": "aten.randint.low", "args": (), "kwargs": {}, "shape": scalar}
+    )
+    return Seed((name,), drawn, (), "the seed of a kernel's random numbers")
+
 
 @dataclass(frozen=True)
 class ConvolutionCall(Call):

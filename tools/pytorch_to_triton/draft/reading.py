@@ -47,10 +47,10 @@ from pytorch_to_triton.draft.program import (
     ConvolutionCall,
     Program,
     Result,
-    Seed,
     Step,
     buffers_of,
     is_plain,
+    seed_for,
     shape_of,
 )
 from pytorch_to_triton.graph.skeleton import operands
@@ -63,7 +63,6 @@ from pytorch_to_triton.schema.graph import (
     NodeRef,
     NonFinite,
     ScalarRef,
-    Shape,
     SizeRef,
 )
 
@@ -71,13 +70,13 @@ WORDS: Mapping[str, str] = {
     "abs": "magnitude", "max": "largest", "min": "smallest", "pow": "power", "sum": "total",
     "any": "any_true", "all": "all_true", "convolution": "conv", "rsqrt": "rstd", "mul": "product",
     "sub": "difference", "div": "ratio", "neg": "negated", "clamp": "clamped", "where": "chosen",
+    "native_dropout": "dropout",
 }  # fmt: skip
 """Names for values whose operator's own name is a Python builtin, or names no value."""
 
 
 EMPTY = frozenset({"aten.empty.memory_format", "aten.empty_permuted.default", "aten.empty_strided.default"})
 """Operators whose memory no kernel needs to write: what is computed from it is not read."""
-SEED, SCALAR = "aten.randint.low", Shape(expressions=(), traced=())
 LEFT = "the library's is faster"
 """Why a call stays PyTorch's that a row could lower."""
 
@@ -161,6 +160,10 @@ class _Reading:
         def stored(name: str, tensor: Tensor) -> Tensor:
             return self._kept(node, self._free(name), tensor)
 
+        def seed() -> Value:
+            self.items.append(drawn := seed_for(node, self._free("seed")))
+            return drawn.value
+
         limits: list[str] = []
 
         def is_within(*any_of: Limit) -> bool:
@@ -172,9 +175,7 @@ class _Reading:
             limits.append(" or ".join(dict.fromkeys(open_)))
             return True
 
-        context = Context(
-            self.axes, shape, node.dtype or "", name, stored, lambda: self._seed(node), self.made, is_within
-        )
+        context = Context(self.axes, shape, node.dtype or "", name, stored, seed, self.made, is_within)
         arguments = [self._argument(a) for a in node.args]
         keywords = {name: self._argument(a) for name, a in node.kwargs.items()}
         if node.shape is not None and 0 in shape:
@@ -233,13 +234,6 @@ class _Reading:
         if all(isinstance(v, Const | Index | Extent | Map) for v in walk(tensor.value)):
             self.made[name] = tensor
         return loaded(step.buffer, tensor.dims)
-
-    def _seed(self, node: Node) -> Value:
-        """What torch's generator draws for a node that is random."""
-        name = self._free("seed")
-        drawn = node.model_copy(update={"name": name, "op": SEED, "args": (), "kwargs": {}, "shape": SCALAR})
-        self.items.append(Seed((name,), drawn, (), "the seed of a kernel's random numbers"))
-        return Load(Buffer(name, (), "int64"), (), name=name)
 
     def _convolve(self, node: Node, way: Way) -> None:
         """The library's call without its bias, in memory order of its own where that is wanted."""

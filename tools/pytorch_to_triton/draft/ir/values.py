@@ -388,8 +388,7 @@ def _kind(v: Value) -> Kind:
         case Load(buffer=b):
             return b.kind
         case Map(fn=fn, args=args):
-            result = FUNCTIONS[fn].result
-            if result is not None:
+            if result := FUNCTIONS[fn].result:
                 return result
             found = {kind_of(a) for a in (args[1:] if fn == "where" else args)}
             kinds: tuple[Kind, ...] = ("float", "int", "bool")
