@@ -105,7 +105,6 @@ FIRST = (
 )  # fmt: skip
 """Of each kind one for every change, the others with the corpora."""
 LEFT: Mapping[str, tuple[str, ...]] = {
-    "a mask drawn into memory of its own": ("aten.bernoulli.p", "aten.empty.memory_format"),
     "a float8 on the way": ("aten._to_copy.default", "aten.add.Tensor"),
     "an unsigned integer": ("aten._to_copy.default",),
     "a spectrum": ("aten._fft_r2c.default", "aten.view_as_real.default"),

@@ -13,7 +13,8 @@ X = torch.randn(3, 4, 5)
 def test_dropout_keeps_what_the_reference_keeps() -> None:
     for x in (X, X.transpose(0, 2), X[0, 0, 0], X[:, :1]):
         agrees("aten.native_dropout.default", x, 0.25, True)
-        agrees("aten.bernoulli.p", x, 0.75)
+        for p in (0.75, 0.0, 1.0):
+            agrees("aten.bernoulli.p", x, p)
     for p, train in ((0.0, True), (1.0, True), (0.5, False)):
         with pytest.raises(Refused, match=r"drops nothing|no number between"):
             lowered("aten.native_dropout.default", X, p, train)

@@ -117,10 +117,10 @@ def drop_out(func: Any, args: Any, kwargs: Any) -> Any:
 def bernoulli(func: Any, args: Any, kwargs: Any) -> Any:
     """`bernoulli(x, p)` and `bernoulli_(x, p)`, p a number."""
     x, p = args if len(args) > 1 else (*args, kwargs.get("p", 0.5))
-    if not 0 < p < 1 or kwargs.get("generator") is not None:
+    if not 0 <= p <= 1 or kwargs.get("generator") is not None:
         return drawn_in_order(func, args, kwargs)
     written = x if func._schema.is_mutable else torch.empty_like(x)
-    return written.copy_(uniform(x) > 1 - p)
+    return written.fill_(p) if p in (0, 1) else written.copy_(uniform(x) > 1 - p)
 
 
 def rand(func: Any, args: Any, kwargs: Any) -> Any:

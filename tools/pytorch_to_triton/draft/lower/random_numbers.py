@@ -9,7 +9,7 @@ from __future__ import annotations
 from pytorch_to_triton.draft.ir.indices import offset
 from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import op
-from pytorch_to_triton.draft.lower.creation import PLACE
+from pytorch_to_triton.draft.lower.creation import PLACE, filled
 from pytorch_to_triton.draft.lower.row import Context, Operand, Refused, row
 from pytorch_to_triton.draft.lower.tensor import Dim, Tensor, position
 
@@ -41,6 +41,8 @@ def native_dropout(ctx: Context, input: Tensor, p: Operand, train: bool | None) 
 def bernoulli(ctx: Context, input: Tensor, p: Operand) -> Tensor:
     if not isinstance(p, float):
         raise Refused("its probability is no number")
+    if p in (0, 1):
+        return filled(ctx, p)
     return Tensor(input.dims, op("to_float", kept(ctx, input, 1 - p).value), ctx.dtype)
 
 
