@@ -1,4 +1,4 @@
-"""Dropout in training: its draws stay PyTorch's, and what is around them becomes kernels."""
+"""Dropout in training is drawn inside of kernels, in the finished file and under torch.compile too."""
 
 from pathlib import Path
 
@@ -35,20 +35,25 @@ class Residual(nn.Module):
         return torch.relu(y + F.dropout(x * y, 0.3, self.training)) * 2
 """
 INPUTS = {
-    "Block": "def get_inputs():\n    return [torch.randn(2, 5, 12)]\n",
-    "Residual": "def get_inputs():\n    return [torch.randn(3, 20), torch.randn(3, 20)]\n",
+    "Block": "[torch.randn(2, 5, 12)]",
+    "Residual": "[torch.randn(3, 20), torch.randn(3, 20)]",
 }
+
+
+def module_in(folder: Path, name: str) -> Target:
+    """One of SOURCE in a file of its own, which leaves it in training."""
+    functions = {"get_inputs": INPUTS[name], "get_init_inputs": "[]"}
+    path = folder / "model.py"
+    text = "".join(f"\n\ndef {function}():\n    return {given}\n" for function, given in functions.items())
+    path.write_text(SOURCE + text, encoding="utf-8")
+    return Target(path=path, name=name)
 
 
 @pytest.mark.parametrize("name", ["Block", "Residual"])
 async def test_a_module_with_dropout_in_training_is_converted_and_its_finished_tests_pass(
     converted: Conversions, worker: WorkerClient, interpreter: Runtime, tmp_path: Path, name: str
 ) -> None:
-    path = tmp_path / "model.py"
-    path.write_text(
-        f"{SOURCE}\n\n{INPUTS[name]}\n\ndef get_init_inputs():\n    return []\n", encoding="utf-8"
-    )
-    conversion = await converted(Target(path=path, name=name), backward=name == "Residual")
+    conversion = await converted(module_in(tmp_path, name), backward=name == "Residual")
     assert conversion.verdict == "converted", conversion.summary
     file = tmp_path / "converted" / f"test_{name.lower()}_triton.py"
     outcome = await run_tests(worker, file, interpreter, seconds=300)
@@ -58,11 +63,7 @@ async def test_a_module_with_dropout_in_training_is_converted_and_its_finished_t
 async def test_under_torch_compile_gradients_are_those_of_the_mask_that_was_drawn(
     converted: Conversions, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
-    path = tmp_path / "model.py"
-    path.write_text(
-        f"{SOURCE}\n\n{INPUTS['Residual']}\n\ndef get_init_inputs():\n    return []\n", encoding="utf-8"
-    )
-    await converted(Target(path=path, name="Residual"), backward=True)
+    await converted(module_in(tmp_path, "Residual"), backward=True)
     test = tmp_path / "converted" / "test_compiled.py"
     test.write_text(COMPILED, encoding="utf-8")
     outcome = await run_tests(worker, test, interpreter, seconds=300)

@@ -20,14 +20,7 @@ from triton.runtime.jit import JITFunction
 from ..calls.exchange import CallInputs, Exchange, outputs_of, written_to
 from ..calls.gradients import call_and_gradients, with_gradients
 from ..calls.tensors import leaves, write_values
-from ..device import (
-    MOST_COVER,
-    Flush,
-    cold_calls,
-    cold_milliseconds,
-    forget_persisting,
-    peak_bytes,
-)
+from ..device import MOST_COVER, Flush, cold_calls, cold_milliseconds, forget_persisting, peak_bytes
 from ..integrity.settings import SettingsSnapshot
 from ..loading.target import Loaded, Role, load
 from ..random_numbers import seed_call
