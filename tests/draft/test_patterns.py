@@ -13,7 +13,7 @@ from types import ModuleType
 
 import pytest
 
-from pytorch_to_triton.draft.emit.kernel import printed
+from pytorch_to_triton.draft.emit.kernel import printed, signature
 from pytorch_to_triton.draft.file.part import programmed
 from pytorch_to_triton.draft.groups import NEEDED, PATTERNS, Group, MalformedPattern, checked
 from pytorch_to_triton.draft.library import PURE
@@ -73,9 +73,14 @@ def kernels_of(groups: list[Group]) -> str:
             doc = f"Taken where {alternative.condition}." if alternative.condition else "Taken at any size."
             for number, (cluster, schedule) in enumerate(alternative.kernels):
                 name = f"{group.cluster.name}_{alternative.name}_{number}"
-                nameless, named = (printed(replace(cluster, name=n), schedule) for n in ("kernel", name))
-                lines = ["@triton.jit", *named.signature, f'    """{doc}"""', *named.body]
-                found.setdefault("\n".join((*nameless.signature, *nameless.body)), "\n".join(lines) + "\n")
+                nameless, named = (printed(replace(cluster, name=n), schedule, {}) for n in ("kernel", name))
+                lines = [
+                    "@triton.jit",
+                    *signature(named.name, named.parameters),
+                    f'    """{doc}"""',
+                    *named.body,
+                ]
+                found.setdefault("\n".join((*nameless.parameters, *nameless.body)), "\n".join(lines) + "\n")
     return "\n\n".join(found.values())
 
 

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from pytorch_to_triton.draft.file.launches import Kernel
+from pytorch_to_triton.draft.schedule.blocks import KNOWN
 from pytorch_to_triton.inputs.expression import holds
 
 from .graphs import drafted, graph, node, single
@@ -35,7 +36,7 @@ def largest_tile(kernel: Kernel, point: dict[str, int]) -> int:
     found = [0]
     for variant in kernel.variants:
         if holds(variant.condition, point):
-            sized = [eval(text, {"min": min}, dict(point)) for text in kernel.printed.schedule.sized.values()]
+            sized = [eval(text, {**KNOWN}, dict(point)) for text in kernel.printed.schedule.sized.values()]
             blocks = [[n for b, n in c.items() if b.startswith("BLOCK")] for c in variant.candidates]
             found += [math.prod([*sized, *each]) for each in blocks]
     return max(found)
@@ -73,7 +74,7 @@ def test_what_was_measured_on_short_rows_keeps_the_elements_of_a_program(rows: i
     block_n, blocks = 1 << (n - 1).bit_length(), {}
     for name in ("block_m", "num_warps"):
         if line := re.search(rf"{name} = (.*)", text):
-            blocks[name] = eval(line[1], {"min": min, "max": max}, {"block_n": block_n})
+            blocks[name] = eval(line[1], {**KNOWN}, {"block_n": block_n})
         else:
             blocks[name] = int(re.search(rf"{name.replace('block_m', 'BLOCK_M')}=(\d+)", text)[1])
     assert (blocks["block_m"], blocks["num_warps"]) == {

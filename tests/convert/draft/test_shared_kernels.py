@@ -1,10 +1,16 @@
-"""What computes the same of different tensors is one kernel, launched for each."""
+"""What computes the same of different tensors is one kernel: one launch, where none waits for another."""
 
 import ast
+import re
 
+import pytest
+
+from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.schema.graph import Graph
 
 from .graphs import graph, node, text
+
+ROW = ("M", "100")
 
 
 def launched(source: str) -> list[tuple[str, str]]:
@@ -19,12 +25,36 @@ def two_softmaxes(first: tuple[str, ...], second: tuple[str, ...], dim: int = -1
     return graph({"x": first, "y": second}, nodes, ("s", "t"))
 
 
-def test_the_same_of_two_tensors_is_one_kernel_launched_twice() -> None:
-    for stage in (1, 2, 3):
-        source = text(two_softmaxes(("M", "100"), ("M", "100")), stage)
-        assert source.count("@triton.jit") == 1
-        assert launched(source) == [("f_out_kernel", "x"), ("f_out_kernel", "y")]
-        assert '"""Compute out (and 1 more alike)' in source
+def test_the_same_of_two_tensors_is_one_kernel_launched_twice_in_the_first_stage() -> None:
+    source = text(two_softmaxes(("M", "100"), ("M", "100")), 1)
+    assert source.count("@triton.jit") == 1
+    assert launched(source) == [("f_out_kernel", "x"), ("f_out_kernel", "y")]
+    assert '"""Compute out (and 1 more alike)' in source
+
+
+@pytest.mark.parametrize("sizes", [("M", "M"), ("M", "N")])
+@pytest.mark.parametrize("stage", [2, 3])
+def test_the_same_of_two_tensors_is_one_launch_afterwards(sizes: tuple[str, str], stage: Stage) -> None:
+    first, second = ((size, "100") for size in sizes)
+    source = text(two_softmaxes(first, second), stage)
+    assert launched(source) == [("f_out_and_out_2_kernel", "x")]
+    programs = "cdiv({0}, {1}) + {2}cdiv({3}, {1})"
+    if stage == 2:
+        block, prefix = "meta['BLOCK_M']", "triton."
+        assert f"lambda meta: ({prefix}{programs.format(sizes[0], block, prefix, sizes[1])},)" in source
+    else:
+        assert re.search(rf"\[\(cdiv\({sizes[0]}, \d+\) \+ cdiv\({sizes[1]}, \d+\),\)\]", source)
+
+
+def test_what_waits_for_the_other_is_launched_after_it() -> None:
+    square = ("100", "100")
+    nodes = (
+        node("s", "softmax.int", ("x", -1), square),
+        node("c", "cholesky.default", ("s",), square),
+        node("t", "softmax.int", ("c", -1), square),
+    )
+    source = text(graph({"x": square}, nodes, ("t",)), 3)
+    assert [kernel for kernel, _ in launched(source)] == ["f_softmax_kernel"] * 2
 
 
 def test_other_sizes_or_another_dim_are_other_kernels() -> None:

@@ -26,7 +26,7 @@ ROWS = (
     'INPUTS = {{"x": "float32[M, N]"}}\nDIMS = {{"M": [1, 3], "N": {lengths}}}\n\n\n'
     "def f(x):\n    return torch.softmax(x, -1)\n"
 )
-SHORT, BOTH = ROWS.format(lengths=[9, 100]), ROWS.format(lengths=[9, 20000])
+SHORT, BOTH = ROWS.format(lengths=[9, 100]), ROWS.format(lengths=[900, 20000])
 POOLED = (
     'INPUTS = {"x": "float32[B, T, D]", "mask": "int64[B, T] in 0..2"}\n'
     'DIMS = {"B": [3], "T": [1, 9], "D": [16, 33]}\n\n\n'
@@ -43,7 +43,7 @@ LOSS = (
     "    picked = log_p.gather(1, target[:, None]).squeeze(1)\n"
     "    return -(0.9 * picked + 0.1 * log_p.mean(-1)).mean()\n"
 )
-LONG_LOSS = LOSS.replace("[5, 100]", "[5, 20000]")
+LONG_LOSS = LOSS.replace("[5, 100]", "[900, 20000]")
 DIVERGENCE = (
     'INPUTS = {"x": "float32[M, N]", "y": "float32[M, N]"}\nDIMS = {"M": [1, 8], "N": [5, 100]}\n\n\n'
     "def f(x, y):\n"
@@ -53,7 +53,7 @@ LONG_NORM = (
     'INPUTS = {"x": "float32[M, 65536]", "weight": "float32[65536]"}\nDIMS = {"M": [1, 2]}\n\n\n'
     "def f(x, weight):\n    return F.layer_norm(x, (65536,), weight)\n"
 )
-COLUMNS = 'INPUTS = {"x": "float32[M, 20]"}\nDIMS = {"M": [9, 5000]}\n\n\ndef f(x):\n    return x.sum(0)\n'
+COLUMNS = 'INPUTS = {"x": "float32[M, 20]"}\nDIMS = {"M": [90, 5000]}\n\n\ndef f(x):\n    return x.sum(0)\n'
 PYRAMID = (
     'INPUTS = {"x": "float32[N, 3, 2, 2]", "y": "float32[N, 3, 3, 3]", "z": "float32[N, 3, H, W]"}\n'
     'DIMS = {"N": [2], "H": [3, 7], "W": [2, 9]}\n\n\n'

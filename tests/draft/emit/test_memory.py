@@ -15,7 +15,7 @@ def test_a_pointer_is_repeated_where_only_its_mask_varies() -> None:
     )
     cluster = Cluster("y", (Store(Buffer("y", (n.size,), "float32"), (Index(n),), one),))
     schedule = Schedule({"n": Walk("grid", "BLOCK")}, ("n",), ({"BLOCK": 64},))
-    text = "\n".join(printed(cluster, schedule).body)
+    text = "\n".join(printed(cluster, schedule, {}).body)
     assert "tl.load(tl.broadcast_to(x_ptr, [BLOCK]), mask=n_mask & (n < 3), other=0.0)" in text
 
 
@@ -32,7 +32,7 @@ def test_what_a_view_took_apart_is_an_offset_again() -> None:
     read = Load(Buffer("x", image, "float32"), (n, Const(2), h, w))
     cluster = Cluster("y", (Store(Buffer("y", (*image[:1], *image[2:]), "float32"), (n, h, w), read),))
     schedule = Schedule({"i": Walk("grid", "BLOCK")}, ("i",), ({"BLOCK": 16},))
-    text = "\n".join(printed(cluster, schedule).body)
+    text = "\n".join(printed(cluster, schedule, {}).body)
     assert "tl.store(y_ptr + i," in text
     assert "x_ptr + (i // 30 * 3 + 2) * 30 + i % 30" in text
 
@@ -43,6 +43,6 @@ def test_an_unrolled_index_is_a_number_without_methods() -> None:
     total = Reduce(SUM, (Load(Buffer("x", (n.size, c.size), "float32"), (Index(n), Index(c))),), (n,))
     cluster = Cluster("y", (Store(Buffer("y", (c.size,), "float32"), (Index(c),), total),))
     schedule = Schedule({"c": Walk("grid", "BLOCK"), "n": Walk("unroll")}, ("c",), ({"BLOCK": 64},))
-    text = "\n".join(printed(cluster, schedule).body)
+    text = "\n".join(printed(cluster, schedule, {}).body)
     assert "tl.cast(n, INDEX) * 576" in text
     assert "n.to(" not in text

@@ -69,11 +69,7 @@ def bmm_2_staged_1_kernel(
     for start in range(0, N, BLOCK_N):
         col = start + tl.arange(0, BLOCK_N)
         col_mask = col < N
-        bmm_2_sum_0 = tl.load(
-            bmm_2_sum_0_ptr + row * N + col,
-            mask=col_mask,
-            other=-float("inf"),
-        ).to(tl.float32)
+        bmm_2_sum_0 = tl.load(bmm_2_sum_0_ptr + row * N + col, mask=col_mask, other=-float("inf"))
         product_max_acc = tl.maximum(product_max_acc, bmm_2_sum_0 * 0.25)
     product_max = tl.max(product_max_acc, axis=0)
     tl.store(bmm_2_product_max_1_ptr + row, product_max)
@@ -90,16 +86,12 @@ def bmm_2_staged_2_kernel(
 ):
     """Taken at any size."""
     row = tl.program_id(0).to(INDEX)
-    bmm_2_product_max_1 = tl.load(bmm_2_product_max_1_ptr + row).to(tl.float32)
+    bmm_2_product_max_1 = tl.load(bmm_2_product_max_1_ptr + row)
     denominator_acc = tl.zeros([BLOCK_N], tl.float32)
     for start in range(0, N, BLOCK_N):
         col = start + tl.arange(0, BLOCK_N)
         col_mask = col < N
-        bmm_2_sum_0 = tl.load(
-            bmm_2_sum_0_ptr + row * N + col,
-            mask=col_mask,
-            other=-float("inf"),
-        ).to(tl.float32)
+        bmm_2_sum_0 = tl.load(bmm_2_sum_0_ptr + row * N + col, mask=col_mask, other=-float("inf"))
         numerator = tl.exp(bmm_2_sum_0 * 0.25 - bmm_2_product_max_1)
         denominator_acc += numerator
     denominator = tl.sum(denominator_acc, axis=0)
@@ -137,25 +129,18 @@ def bmm_2_staged_3_kernel(
     row = pid_row * BLOCK_M + tl.arange(0, BLOCK_M)
     col = pid_col * BLOCK_N + tl.arange(0, BLOCK_N)
     row_mask = row < M
-    bmm_2_product_max_1 = tl.load(
-        bmm_2_product_max_1_ptr + batch * M + row,
-        mask=row_mask,
-    ).to(tl.float32)
-    bmm_2_denominator_2 = tl.load(
-        bmm_2_denominator_2_ptr + batch * M + row,
-        mask=row_mask,
-    ).to(tl.float32)
+    bmm_2_product_max_1 = tl.load(bmm_2_product_max_1_ptr + batch * M + row, mask=row_mask)
+    bmm_2_denominator_2 = tl.load(bmm_2_denominator_2_ptr + batch * M + row, mask=row_mask)
     col_mask = col < D
     total = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
     for start in range(0, N, BLOCK_K):
         k = start + tl.arange(0, BLOCK_K)
         k_mask = k < N
-        mask = row_mask[:, None] & k_mask[None, :]
         bmm_2_sum_0 = tl.load(
             bmm_2_sum_0_ptr + (batch * M + row[:, None]) * N + k[None, :],
-            mask=mask,
+            mask=row_mask[:, None] & k_mask[None, :],
             other=0.0,
-        ).to(tl.float32)
+        )
         numerator = tl.exp(bmm_2_sum_0 * 0.25 - bmm_2_product_max_1[:, None])
         v = tl.load(
             v_ptr + (batch * N + k[:, None]) * D + col[None, :],

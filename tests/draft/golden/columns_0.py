@@ -24,7 +24,7 @@ def out_in_passes_0_kernel(
             x_ptr + row[:, None].to(INDEX) * N + col[None, :],
             mask=row_mask[:, None] & col_mask[None, :],
             other=0.0,
-        ).to(tl.float32)
+        )
         total_acc += x
     tl.store(out_ptr + col, tl.sum(total_acc, axis=0), mask=col_mask)
 
@@ -58,7 +58,7 @@ def out_split_0_kernel(
             x_ptr + row[:, None] * N + col[None, :],
             mask=row_mask[:, None] & col_mask[None, :],
             other=0.0,
-        ).to(tl.float32)
+        )
         out_acc += x
     out = tl.sum(out_acc, axis=0)
     tl.store(partial_out_ptr + part * N + col, out, mask=col_mask)
@@ -85,7 +85,7 @@ def out_split_1_kernel(
             partial_out_ptr + part[:, None].to(INDEX) * N + col[None, :],
             mask=part_mask[:, None] & col_mask[None, :],
             other=0.0,
-        ).to(tl.float32)
+        )
         out_acc += partial_out
     out = tl.sum(out_acc, axis=0)
     tl.store(out_ptr + col, out, mask=col_mask)
@@ -110,5 +110,5 @@ def out_in_registers_0_kernel(
         x_ptr + row[:, None].to(INDEX) * N + col[None, :],
         mask=row_mask[:, None] & col_mask[None, :],
         other=0.0,
-    ).to(tl.float32)
+    )
     tl.store(out_ptr + col, tl.sum(x, axis=0), mask=col_mask)

@@ -24,7 +24,7 @@ def out_in_passes_0_kernel(
             x_ptr + row[:, None].to(INDEX) * N + col[None, :],
             mask=row_mask[:, None] & col_mask[None, :],
             other=0.0,
-        ).to(tl.float32)
+        )
         total_acc += x
     ratio = tl.sum(total_acc, axis=0) / M
     total_acc_2 = tl.zeros([BLOCK_K, BLOCK_N], tl.float32)
@@ -34,7 +34,7 @@ def out_in_passes_0_kernel(
         x = tl.load(
             x_ptr + row[:, None].to(INDEX) * N + col[None, :],
             mask=row_mask[:, None] & col_mask[None, :],
-        ).to(tl.float32)
+        )
         difference = x - ratio[None, :]
         total_acc_2 += tl.where(row_mask[:, None], difference * difference, 0.0)
     var = tl.sum(total_acc_2, axis=0) / M
@@ -43,7 +43,7 @@ def out_in_passes_0_kernel(
         row = start + tl.arange(0, BLOCK_K)
         row_mask = row < M
         mask = row_mask[:, None] & col_mask[None, :]
-        x = tl.load(x_ptr + row[:, None].to(INDEX) * N + col[None, :], mask=mask).to(tl.float32)
+        x = tl.load(x_ptr + row[:, None].to(INDEX) * N + col[None, :], mask=mask)
         out = (x - ratio[None, :]) * rsqrt[None, :]
         tl.store(out_ptr + row[:, None].to(INDEX) * N + col[None, :], out, mask=mask)
 
@@ -73,7 +73,7 @@ def out_staged_0_kernel(
         x_ptr + row[:, None] * N + col[None, :],
         mask=col_mask[None, :] & inside[:, None],
         other=0.0,
-    ).to(tl.float32)
+    )
     count = tl.minimum(M - part * 256, 256).to(tl.float32)
     chunk_mean = tl.sum(x, axis=0) / count
     tl.store(partial_mean_ptr + part * N + col, chunk_mean, mask=col_mask)
@@ -109,7 +109,7 @@ def out_staged_1_kernel(
             partial_mean_ptr + part[:, None].to(INDEX) * N + col[None, :],
             mask=part_mask[:, None] & col_mask[None, :],
             other=0.0,
-        ).to(tl.float32)
+        )
         count = tl.minimum(M - part * 256, 256).to(tl.float32)
         total_acc += partial_mean * count[:, None]
     mean = tl.sum(total_acc, axis=0) / tl.cast(M, tl.float32)
@@ -121,12 +121,12 @@ def out_staged_1_kernel(
         partial_squares = tl.load(
             partial_squares_ptr + part[:, None].to(INDEX) * N + col[None, :],
             mask=mask,
-        ).to(tl.float32)
+        )
         count = tl.minimum(M - part * 256, 256).to(tl.float32)
         partial_mean = tl.load(
             partial_mean_ptr + part[:, None].to(INDEX) * N + col[None, :],
             mask=mask,
-        ).to(tl.float32)
+        )
         difference = partial_mean - mean[None, :]
         total_acc_2 += tl.where(
             part_mask[:, None],
@@ -159,9 +159,9 @@ def out_staged_2_kernel(
     row_mask = row < M
     col_mask = col < N
     mask = row_mask[:, None] & col_mask[None, :]
-    x = tl.load(x_ptr + row[:, None] * N + col[None, :], mask=mask).to(tl.float32)
-    out_mean_0 = tl.load(out_mean_0_ptr + col, mask=col_mask).to(tl.float32)
-    out_squares_0 = tl.load(out_squares_0_ptr + col, mask=col_mask).to(tl.float32)
+    x = tl.load(x_ptr + row[:, None] * N + col[None, :], mask=mask)
+    out_mean_0 = tl.load(out_mean_0_ptr + col, mask=col_mask)
+    out_squares_0 = tl.load(out_squares_0_ptr + col, mask=col_mask)
     var = out_squares_0 / M
     out = (x - out_mean_0[None, :]) * tl.rsqrt(var + 1e-05)[None, :]
     tl.store(out_ptr + row[:, None] * N + col[None, :], out, mask=mask)
@@ -183,11 +183,7 @@ def out_in_registers_0_kernel(
     row_mask = row < M
     col_mask = col < N
     mask = row_mask[:, None] & col_mask[None, :]
-    x = tl.load(
-        x_ptr + row[:, None].to(INDEX) * N + col[None, :],
-        mask=mask,
-        other=0.0,
-    ).to(tl.float32)
+    x = tl.load(x_ptr + row[:, None].to(INDEX) * N + col[None, :], mask=mask, other=0.0)
     ratio = tl.sum(x, axis=0) / M
     difference = x - ratio[None, :]
     var = tl.sum(tl.where(row_mask[:, None], difference * difference, 0.0), axis=0) / M

@@ -42,7 +42,7 @@ def out_tiled_0_kernel(
             other=0.0,
         )
         total = tl.dot(a, b, total, input_precision=PRECISION)
-    c = tl.load(c_ptr + col, mask=col_mask).to(tl.float32)
+    c = tl.load(c_ptr + col, mask=col_mask)
     total_2 = total + c[None, :]
     out = 0.5 * total_2 * (1.0 + tl.erf(0.7071067811865476 * total_2))
     tl.store(
@@ -96,7 +96,7 @@ def out_grouped_0_kernel(
             other=0.0,
         )
         total = tl.dot(a, b, total, input_precision=PRECISION)
-    c = tl.load(c_ptr + col, mask=col_mask).to(tl.float32)
+    c = tl.load(c_ptr + col, mask=col_mask)
     total_2 = total + c[None, :]
     out = 0.5 * total_2 * (1.0 + tl.erf(0.7071067811865476 * total_2))
     tl.store(
@@ -188,9 +188,9 @@ def out_split_k_1_kernel(
             partial_ptr + (row[:, None].to(INDEX) * M + outer) * N + col[None, :],
             mask=mask,
             other=0.0,
-        ).to(tl.float32)
+        )
         total_acc += partial
-    c = tl.load(c_ptr + col, mask=col_mask).to(tl.float32)
+    c = tl.load(c_ptr + col, mask=col_mask)
     total = tl.sum(total_acc, axis=0) + c
     out = 0.5 * total * (1.0 + tl.erf(0.7071067811865476 * total))
     tl.store(out_ptr + outer * N + col, out, mask=col_mask)
@@ -218,11 +218,7 @@ def out_of_copies_0_kernel(
     col_mask = col < n_cols
     mask = row_mask[:, None] & col_mask[None, :]
     inside = col < K
-    a = tl.load(
-        a_ptr + row[:, None] * K + col[None, :],
-        mask=mask & inside[None, :],
-        other=0.0,
-    ).to(tl.float32)
+    a = tl.load(a_ptr + row[:, None] * K + col[None, :], mask=mask & inside[None, :], other=0.0)
     tl.store(a_padded_ptr + row[:, None] * n_cols + col[None, :], a, mask=mask)
 
 
@@ -254,7 +250,7 @@ def out_of_copies_1_kernel(
         b_ptr + row[:, None] * N + col[None, :],
         mask=mask & (inside[:, None] & inside_2[None, :]),
         other=0.0,
-    ).to(tl.float32)
+    )
     tl.store(b_padded_ptr + row[:, None] * n_cols + col[None, :], b, mask=mask)
 
 
@@ -304,7 +300,7 @@ def out_of_copies_2_kernel(
         )
         total = tl.dot(a, b, total, input_precision=PRECISION)
     inside = col < N
-    c = tl.load(c_ptr + col, mask=col_mask & inside, other=0.0).to(tl.float32)
+    c = tl.load(c_ptr + col, mask=col_mask & inside, other=0.0)
     total_2 = total + c[None, :]
     out = 0.5 * total_2 * (1.0 + tl.erf(0.7071067811865476 * total_2))
     tl.store(

@@ -16,9 +16,9 @@ def out_elements_0_kernel(
     """Taken at any size."""
     i = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
     i_mask = i < n_elements
-    x = tl.load(x_ptr + i, mask=i_mask).to(tl.float32)
+    x = tl.load(x_ptr + i, mask=i_mask)
     n = i % N
-    b = tl.load(b_ptr + n, mask=i_mask).to(tl.float32)
+    b = tl.load(b_ptr + n, mask=i_mask)
     total = x + b
     out = total * tl.sigmoid(total)
     tl.store(out_ptr + i, out, mask=i_mask)
@@ -45,8 +45,8 @@ def out_rows_0_kernel(
     row_mask = row < M
     col_mask = col < N
     mask = row_mask[:, None] & col_mask[None, :]
-    x = tl.load(x_ptr + row[:, None] * N + col[None, :], mask=mask).to(tl.float32)
-    b = tl.load(b_ptr + col, mask=col_mask).to(tl.float32)
+    x = tl.load(x_ptr + row[:, None] * N + col[None, :], mask=mask)
+    b = tl.load(b_ptr + col, mask=col_mask)
     total = x + b[None, :]
     out = total * tl.sigmoid(total)
     tl.store(out_ptr + row[:, None] * N + col[None, :], out, mask=mask)

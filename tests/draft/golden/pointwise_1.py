@@ -18,7 +18,7 @@ def out_elements_0_kernel(
     m = i % M
     n = i // M
     i_mask = i < n_elements
-    x = tl.load(x_ptr + m * N + n, mask=i_mask).to(tl.float32)
+    x = tl.load(x_ptr + m * N + n, mask=i_mask)
     out = x * 2.0
     tl.store(out_ptr + i, out, mask=i_mask)
 
@@ -43,6 +43,6 @@ def out_tiled_0_kernel(
     row_mask = row < N
     col_mask = col < M
     mask = row_mask[:, None] & col_mask[None, :]
-    x = tl.load(x_ptr + col[None, :] * N + row[:, None], mask=mask).to(tl.float32)
+    x = tl.load(x_ptr + col[None, :] * N + row[:, None], mask=mask)
     out = x * 2.0
     tl.store(out_ptr + row[:, None] * M + col[None, :], out, mask=mask)

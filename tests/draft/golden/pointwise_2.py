@@ -16,9 +16,9 @@ def out_elements_0_kernel(
     """Taken at any size."""
     i = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
     i_mask = i < n_elements
-    x = tl.load(x_ptr + i, mask=i_mask).to(tl.float32)
+    x = tl.load(x_ptr + i, mask=i_mask)
     m = i // N
-    dt = tl.load(dt_ptr + m, mask=i_mask).to(tl.float32)
+    dt = tl.load(dt_ptr + m, mask=i_mask)
     out = x * tl.exp(-dt)
     tl.store(out_ptr + i, out, mask=i_mask)
 
@@ -44,7 +44,7 @@ def out_rows_0_kernel(
     row_mask = row < M
     col_mask = col < N
     mask = row_mask[:, None] & col_mask[None, :]
-    x = tl.load(x_ptr + row[:, None] * N + col[None, :], mask=mask).to(tl.float32)
-    dt = tl.load(dt_ptr + row, mask=row_mask).to(tl.float32)
+    x = tl.load(x_ptr + row[:, None] * N + col[None, :], mask=mask)
+    dt = tl.load(dt_ptr + row, mask=row_mask)
     out = x * tl.exp(-dt)[:, None]
     tl.store(out_ptr + row[:, None] * N + col[None, :], out, mask=mask)

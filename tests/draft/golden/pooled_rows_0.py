@@ -24,12 +24,11 @@ def out_apart_0_kernel(
     for start in range(0, T, BLOCK_K):
         row = start + tl.arange(0, BLOCK_K)
         row_mask = row < T
-        mask = row_mask[:, None] & col_mask[None, :]
         x = tl.load(
             x_ptr + (outer * T + row[:, None]) * D + col[None, :],
-            mask=mask,
+            mask=row_mask[:, None] & col_mask[None, :],
             other=0.0,
-        ).to(tl.float32)
+        )
         total_acc += x
     tl.store(out_sum_0_ptr + outer * D + col, tl.sum(total_acc, axis=0), mask=col_mask)
 
@@ -49,11 +48,7 @@ def out_apart_1_kernel(
     for start in range(0, D, BLOCK_N):
         col = start + tl.arange(0, BLOCK_N)
         col_mask = col < D
-        out_sum_0 = tl.load(
-            out_sum_0_ptr + row * D + col,
-            mask=col_mask,
-            other=-float("inf"),
-        ).to(tl.float32)
+        out_sum_0 = tl.load(out_sum_0_ptr + row * D + col, mask=col_mask, other=-float("inf"))
         mean_max_acc = tl.maximum(mean_max_acc, out_sum_0 / T)
     mean_max = tl.max(mean_max_acc, axis=0)
     tl.store(out_mean_max_1_ptr + row, mean_max)
@@ -71,16 +66,12 @@ def out_apart_2_kernel(
 ):
     """Taken at any size."""
     row = tl.program_id(0).to(INDEX)
-    out_mean_max_1 = tl.load(out_mean_max_1_ptr + row).to(tl.float32)
+    out_mean_max_1 = tl.load(out_mean_max_1_ptr + row)
     denominator_acc = tl.zeros([BLOCK_N], tl.float32)
     for start in range(0, D, BLOCK_N):
         col = start + tl.arange(0, BLOCK_N)
         col_mask = col < D
-        out_sum_0 = tl.load(
-            out_sum_0_ptr + row * D + col,
-            mask=col_mask,
-            other=-float("inf"),
-        ).to(tl.float32)
+        out_sum_0 = tl.load(out_sum_0_ptr + row * D + col, mask=col_mask, other=-float("inf"))
         numerator = tl.exp(out_sum_0 / T - out_mean_max_1)
         denominator_acc += numerator
     denominator = tl.sum(denominator_acc, axis=0)
@@ -110,10 +101,10 @@ def out_apart_3_kernel(
     row_mask = row < B
     col_mask = col < D
     mask = row_mask[:, None] & col_mask[None, :]
-    out_sum_0 = tl.load(out_sum_0_ptr + row[:, None] * D + col[None, :], mask=mask).to(tl.float32)
-    out_mean_max_1 = tl.load(out_mean_max_1_ptr + row, mask=row_mask).to(tl.float32)
+    out_sum_0 = tl.load(out_sum_0_ptr + row[:, None] * D + col[None, :], mask=mask)
+    out_mean_max_1 = tl.load(out_mean_max_1_ptr + row, mask=row_mask)
     numerator = tl.exp(out_sum_0 / T - out_mean_max_1[:, None])
-    out_denominator_2 = tl.load(out_denominator_2_ptr + row, mask=row_mask).to(tl.float32)
+    out_denominator_2 = tl.load(out_denominator_2_ptr + row, mask=row_mask)
     out = numerator / out_denominator_2[:, None]
     tl.store(out_ptr + row[:, None] * D + col[None, :], out, mask=mask)
 
@@ -137,7 +128,7 @@ def out_pooled_0_kernel(
     mask = row_mask[:, None] & col_mask[None, :]
     total = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
     for k in range(T):
-        x = tl.load(x_ptr + (row[:, None] * T + k) * D + col[None, :], mask=mask).to(tl.float32)
+        x = tl.load(x_ptr + (row[:, None] * T + k) * D + col[None, :], mask=mask)
         total += x
     ratio = total / T
     mean_max = tl.max(tl.where(col_mask[None, :], ratio, -float("inf")), axis=1)
@@ -175,12 +166,11 @@ def out_few_and_deep_0_kernel(
     for start in tl.range(first_row, end_row, BLOCK_M, num_stages=STAGES):
         row = start + tl.arange(0, BLOCK_M)
         row_mask = row < end_row
-        mask = row_mask[:, None] & col_mask[None, :]
         x = tl.load(
             x_ptr + (outer * T + row[:, None]) * D + col[None, :],
-            mask=mask,
+            mask=row_mask[:, None] & col_mask[None, :],
             other=0.0,
-        ).to(tl.float32)
+        )
         out_sum_0_acc += x
     out_sum_0 = tl.sum(out_sum_0_acc, axis=0)
     tl.store(partial_out_sum_0_ptr + (part * B + outer) * D + col, out_sum_0, mask=col_mask)
@@ -207,7 +197,7 @@ def out_few_and_deep_1_kernel(
             partial_out_sum_0_ptr + part[:, None].to(INDEX) * n_cols + col[None, :],
             mask=part_mask[:, None] & col_mask[None, :],
             other=0.0,
-        ).to(tl.float32)
+        )
         out_sum_0_acc += partial_out_sum_0
     out_sum_0 = tl.sum(out_sum_0_acc, axis=0)
     tl.store(out_sum_0_ptr + col, out_sum_0, mask=col_mask)

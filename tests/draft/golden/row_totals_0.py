@@ -18,18 +18,18 @@ def out_in_passes_0_kernel(
     for start in range(0, N, BLOCK_N):
         col = start + tl.arange(0, BLOCK_N)
         col_mask = col < N
-        x = tl.load(x_ptr + row * N + col, mask=col_mask, other=-float("inf")).to(tl.float32)
+        x = tl.load(x_ptr + row * N + col, mask=col_mask, other=-float("inf"))
         x_max_acc = tl.maximum(x_max_acc, x)
     x_max = tl.max(x_max_acc, axis=0)
     total_acc = tl.zeros([BLOCK_N], tl.float32)
     for start in range(0, N, BLOCK_N):
         col = start + tl.arange(0, BLOCK_N)
         col_mask = col < N
-        x = tl.load(x_ptr + row * N + col, mask=col_mask, other=-float("inf")).to(tl.float32)
+        x = tl.load(x_ptr + row * N + col, mask=col_mask, other=-float("inf"))
         shifted = x - x_max
         total_acc += tl.exp(shifted)
     target = tl.load(target_ptr + row)
-    x = tl.load(x_ptr + row * N + target).to(tl.float32)
+    x = tl.load(x_ptr + row * N + target)
     shifted = x - x_max
     log_sum = tl.log(tl.sum(total_acc, axis=0))
     log_p = shifted - log_sum
@@ -57,7 +57,7 @@ def out_in_passes_1_kernel(
             mask=inside,
             other=0.0,
             eviction_policy="evict_first",
-        ).to(tl.float32)
+        )
         total_acc += out_log_p_0
     tl.store(partial_ptr + part, tl.sum(total_acc, axis=0))
 
@@ -69,7 +69,7 @@ def out_in_passes_2_kernel(partial_ptr, out_ptr, M, n_parts, BLOCK_N: tl.constex
     for start in range(0, n_parts, BLOCK_N):
         part = start + tl.arange(0, BLOCK_N)
         part_mask = part < n_parts
-        partial = tl.load(partial_ptr + part, mask=part_mask, other=0.0).to(tl.float32)
+        partial = tl.load(partial_ptr + part, mask=part_mask, other=0.0)
         total_acc += partial
     out = -(tl.sum(total_acc, axis=0) / M)
     tl.store(out_ptr, out)
@@ -91,7 +91,7 @@ def out_online_0_kernel(
     for start in range(0, N, BLOCK_N):
         col = start + tl.arange(0, BLOCK_N)
         col_mask = col < N
-        x = tl.load(x_ptr + row * N + col, mask=col_mask, other=-float("inf")).to(tl.float32)
+        x = tl.load(x_ptr + row * N + col, mask=col_mask, other=-float("inf"))
         new_max = tl.maximum(x_max, tl.max(x, axis=0))
         shift = tl.where(new_max == -float("inf"), 0.0, new_max)
         rescale = tl.exp(x_max - shift)
@@ -99,7 +99,7 @@ def out_online_0_kernel(
         x_sum = x_sum * rescale + tl.sum(p, axis=0)
         x_max = new_max
     target = tl.load(target_ptr + row)
-    x = tl.load(x_ptr + row * N + target).to(tl.float32)
+    x = tl.load(x_ptr + row * N + target)
     shifted = x - x_max
     log_sum = tl.log(x_sum)
     log_p = shifted - log_sum
@@ -133,7 +133,7 @@ def out_split_0_kernel(
             mask=inside,
             other=-float("inf"),
             eviction_policy="evict_first",
-        ).to(tl.float32)
+        )
         new_max = tl.maximum(x_max, tl.max(x, axis=0))
         shift = tl.where(new_max == -float("inf"), 0.0, new_max)
         rescale = tl.exp(x_max - shift)
@@ -168,20 +168,16 @@ def out_split_1_kernel(
             partial_max_ptr + part.to(INDEX) * M + row,
             mask=part_mask,
             other=-float("inf"),
-        ).to(tl.float32)
+        )
         new_max = tl.maximum(x_max, tl.max(partial_max, axis=0))
         shift = tl.where(new_max == -float("inf"), 0.0, new_max)
         rescale = tl.exp(x_max - shift)
         p = tl.exp(partial_max - shift)
-        partial_sum = tl.load(
-            partial_sum_ptr + part.to(INDEX) * M + row,
-            mask=part_mask,
-            other=0.0,
-        ).to(tl.float32)
+        partial_sum = tl.load(partial_sum_ptr + part.to(INDEX) * M + row, mask=part_mask, other=0.0)
         x_sum = x_sum * rescale + tl.sum(p * partial_sum, axis=0)
         x_max = new_max
     target = tl.load(target_ptr + row)
-    x = tl.load(x_ptr + row * N + target).to(tl.float32)
+    x = tl.load(x_ptr + row * N + target)
     shifted = x - x_max
     log_sum = tl.log(x_sum)
     log_p = shifted - log_sum
@@ -212,14 +208,13 @@ def out_in_shares_0_kernel(
         row = start + tl.arange(0, BLOCK_M)
         row_mask = row < end_row
         target = tl.load(target_ptr + row, mask=row_mask)
-        x = tl.load(x_ptr + row * N + target, mask=row_mask).to(tl.float32)
-        mask = row_mask[:, None] & col_mask[None, :]
+        x = tl.load(x_ptr + row * N + target, mask=row_mask)
         x_2 = tl.load(
             x_ptr + row[:, None] * N + col[None, :],
-            mask=mask,
+            mask=row_mask[:, None] & col_mask[None, :],
             other=-float("inf"),
             eviction_policy="evict_first",
-        ).to(tl.float32)
+        )
         x_max = tl.max(x_2, axis=1)
         shifted = x - x_max
         shifted_2 = x_2 - x_max[:, None]
@@ -233,15 +228,14 @@ def out_in_shares_0_kernel(
 @triton.jit
 def out_in_shares_1_kernel(partial_out_ptr, out_ptr, M, n_parts, BLOCK_N: tl.constexpr):
     """Taken where N <= 16384."""
-    out_acc = tl.zeros([BLOCK_N], tl.float32)
+    total_acc = tl.zeros([BLOCK_N], tl.float32)
     for start in range(0, n_parts, BLOCK_N):
         part = start + tl.arange(0, BLOCK_N)
         part_mask = part < n_parts
-        partial_out = tl.load(partial_out_ptr + part, mask=part_mask, other=0.0).to(tl.float32)
-        out_acc += partial_out
-    out = tl.sum(out_acc, axis=0)
-    out_2 = -(out / M)
-    tl.store(out_ptr, out_2)
+        partial_out = tl.load(partial_out_ptr + part, mask=part_mask, other=0.0)
+        total_acc += partial_out
+    out = -(tl.sum(total_acc, axis=0) / M)
+    tl.store(out_ptr, out)
 
 
 @triton.jit
@@ -265,13 +259,13 @@ def out_row_by_row_0_kernel(
     out = 0.0
     for row in tl.range(first_row, end_row, num_stages=STAGES):
         target = tl.load(target_ptr + row)
-        x = tl.load(x_ptr + row * N + target).to(tl.float32)
+        x = tl.load(x_ptr + row * N + target)
         x_2 = tl.load(
             x_ptr + row * N + col,
             mask=col_mask,
             other=-float("inf"),
             eviction_policy="evict_first",
-        ).to(tl.float32)
+        )
         x_max = tl.max(x_2, axis=0)
         shifted = x - x_max
         shifted_2 = x_2 - x_max

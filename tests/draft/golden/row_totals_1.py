@@ -19,9 +19,9 @@ def out_in_passes_0_kernel(
     for start in range(0, N, BLOCK_N):
         col = start + tl.arange(0, BLOCK_N)
         col_mask = col < N
-        y = tl.load(y_ptr + row * N + col, mask=col_mask, other=-float("inf")).to(tl.float32)
+        y = tl.load(y_ptr + row * N + col, mask=col_mask, other=-float("inf"))
         y_max_acc = tl.maximum(y_max_acc, y)
-        x = tl.load(x_ptr + row * N + col, mask=col_mask, other=-float("inf")).to(tl.float32)
+        x = tl.load(x_ptr + row * N + col, mask=col_mask, other=-float("inf"))
         x_max_acc = tl.maximum(x_max_acc, x)
     y_max = tl.max(y_max_acc, axis=0)
     x_max = tl.max(x_max_acc, axis=0)
@@ -30,10 +30,10 @@ def out_in_passes_0_kernel(
     for start in range(0, N, BLOCK_N):
         col = start + tl.arange(0, BLOCK_N)
         col_mask = col < N
-        y = tl.load(y_ptr + row * N + col, mask=col_mask, other=-float("inf")).to(tl.float32)
+        y = tl.load(y_ptr + row * N + col, mask=col_mask, other=-float("inf"))
         numerator = tl.exp(y - y_max)
         denominator_acc += numerator
-        x = tl.load(x_ptr + row * N + col, mask=col_mask, other=-float("inf")).to(tl.float32)
+        x = tl.load(x_ptr + row * N + col, mask=col_mask, other=-float("inf"))
         shifted = x - x_max
         total_acc += tl.exp(shifted)
     denominator = tl.sum(denominator_acc, axis=0)
@@ -42,7 +42,7 @@ def out_in_passes_0_kernel(
     for start in range(0, N, BLOCK_N):
         col = start + tl.arange(0, BLOCK_N)
         col_mask = col < N
-        y = tl.load(y_ptr + row * N + col, mask=col_mask).to(tl.float32)
+        y = tl.load(y_ptr + row * N + col, mask=col_mask)
         numerator = tl.exp(y - y_max)
         ratio = numerator / denominator
         chosen = tl.where(
@@ -50,7 +50,7 @@ def out_in_passes_0_kernel(
             float("nan"),
             tl.where(ratio == 0.0, 0.0, ratio * tl.log(ratio)),
         )
-        x = tl.load(x_ptr + row * N + col, mask=col_mask).to(tl.float32)
+        x = tl.load(x_ptr + row * N + col, mask=col_mask)
         shifted = x - x_max
         total_acc_2 += tl.where(col_mask, chosen - ratio * (shifted - log_sum), 0.0)
     tl.store(out_row_0_ptr + row, tl.sum(total_acc_2, axis=0))
@@ -77,7 +77,7 @@ def out_in_passes_1_kernel(
             mask=inside,
             other=0.0,
             eviction_policy="evict_first",
-        ).to(tl.float32)
+        )
         total_acc += out_row_0
     tl.store(partial_ptr + part, tl.sum(total_acc, axis=0))
 
@@ -89,7 +89,7 @@ def out_in_passes_2_kernel(partial_ptr, out_ptr, n_parts, BLOCK_N: tl.constexpr)
     for start in range(0, n_parts, BLOCK_N):
         part = start + tl.arange(0, BLOCK_N)
         part_mask = part < n_parts
-        partial = tl.load(partial_ptr + part, mask=part_mask, other=0.0).to(tl.float32)
+        partial = tl.load(partial_ptr + part, mask=part_mask, other=0.0)
         total_acc += partial
     tl.store(out_ptr, tl.sum(total_acc, axis=0))
 
@@ -105,14 +105,14 @@ def out_online_0_kernel(y_ptr, x_ptr, out_row_0_ptr, N, BLOCK_N: tl.constexpr, I
     for start in range(0, N, BLOCK_N):
         col = start + tl.arange(0, BLOCK_N)
         col_mask = col < N
-        y = tl.load(y_ptr + row * N + col, mask=col_mask, other=-float("inf")).to(tl.float32)
+        y = tl.load(y_ptr + row * N + col, mask=col_mask, other=-float("inf"))
         new_max = tl.maximum(y_max, tl.max(y, axis=0))
         shift = tl.where(new_max == -float("inf"), 0.0, new_max)
         rescale = tl.exp(y_max - shift)
         p = tl.exp(y - shift)
         denominator = denominator * rescale + tl.sum(p, axis=0)
         y_max = new_max
-        x = tl.load(x_ptr + row * N + col, mask=col_mask, other=-float("inf")).to(tl.float32)
+        x = tl.load(x_ptr + row * N + col, mask=col_mask, other=-float("inf"))
         new_max_2 = tl.maximum(x_max, tl.max(x, axis=0))
         shift_2 = tl.where(new_max_2 == -float("inf"), 0.0, new_max_2)
         rescale_2 = tl.exp(x_max - shift_2)
@@ -124,7 +124,7 @@ def out_online_0_kernel(y_ptr, x_ptr, out_row_0_ptr, N, BLOCK_N: tl.constexpr, I
     for start in range(0, N, BLOCK_N):
         col = start + tl.arange(0, BLOCK_N)
         col_mask = col < N
-        y = tl.load(y_ptr + row * N + col, mask=col_mask).to(tl.float32)
+        y = tl.load(y_ptr + row * N + col, mask=col_mask)
         numerator = tl.exp(y - y_max)
         ratio = numerator / denominator
         chosen = tl.where(
@@ -132,7 +132,7 @@ def out_online_0_kernel(y_ptr, x_ptr, out_row_0_ptr, N, BLOCK_N: tl.constexpr, I
             float("nan"),
             tl.where(ratio == 0.0, 0.0, ratio * tl.log(ratio)),
         )
-        x = tl.load(x_ptr + row * N + col, mask=col_mask).to(tl.float32)
+        x = tl.load(x_ptr + row * N + col, mask=col_mask)
         shifted = x - x_max
         total_acc += tl.where(col_mask, chosen - ratio * (shifted - log_sum), 0.0)
     tl.store(out_row_0_ptr + row, tl.sum(total_acc, axis=0))
@@ -160,7 +160,7 @@ def out_staged_0_kernel(
         i = start + tl.arange(0, BLOCK_N)
         col = part * 4096 + i
         inside = col < N
-        y = tl.load(y_ptr + row * N + col, mask=inside, other=-float("inf")).to(tl.float32)
+        y = tl.load(y_ptr + row * N + col, mask=inside, other=-float("inf"))
         new_max = tl.maximum(y_max, tl.max(y, axis=0))
         shift = tl.where(new_max == -float("inf"), 0.0, new_max)
         rescale = tl.exp(y_max - shift)
@@ -193,16 +193,12 @@ def out_staged_1_kernel(
             partial_max_ptr + part.to(INDEX) * M + row,
             mask=part_mask,
             other=-float("inf"),
-        ).to(tl.float32)
+        )
         new_max = tl.maximum(y_max, tl.max(partial_max, axis=0))
         shift = tl.where(new_max == -float("inf"), 0.0, new_max)
         rescale = tl.exp(y_max - shift)
         p = tl.exp(partial_max - shift)
-        partial_sum = tl.load(
-            partial_sum_ptr + part.to(INDEX) * M + row,
-            mask=part_mask,
-            other=0.0,
-        ).to(tl.float32)
+        partial_sum = tl.load(partial_sum_ptr + part.to(INDEX) * M + row, mask=part_mask, other=0.0)
         denominator = denominator * rescale + tl.sum(p * partial_sum, axis=0)
         y_max = new_max
     tl.store(out_rows_y_max_0_ptr + row, y_max)
@@ -231,7 +227,7 @@ def out_staged_2_kernel(
         i = start + tl.arange(0, BLOCK_N)
         col = part * 4096 + i
         inside = col < N
-        x = tl.load(x_ptr + row * N + col, mask=inside, other=-float("inf")).to(tl.float32)
+        x = tl.load(x_ptr + row * N + col, mask=inside, other=-float("inf"))
         new_max = tl.maximum(x_max, tl.max(x, axis=0))
         shift = tl.where(new_max == -float("inf"), 0.0, new_max)
         rescale = tl.exp(x_max - shift)
@@ -264,16 +260,12 @@ def out_staged_3_kernel(
             partial_max_ptr + part.to(INDEX) * M + row,
             mask=part_mask,
             other=-float("inf"),
-        ).to(tl.float32)
+        )
         new_max = tl.maximum(x_max, tl.max(partial_max, axis=0))
         shift = tl.where(new_max == -float("inf"), 0.0, new_max)
         rescale = tl.exp(x_max - shift)
         p = tl.exp(partial_max - shift)
-        partial_sum = tl.load(
-            partial_sum_ptr + part.to(INDEX) * M + row,
-            mask=part_mask,
-            other=0.0,
-        ).to(tl.float32)
+        partial_sum = tl.load(partial_sum_ptr + part.to(INDEX) * M + row, mask=part_mask, other=0.0)
         x_sum = x_sum * rescale + tl.sum(p * partial_sum, axis=0)
         x_max = new_max
     tl.store(out_rows_x_max_1_ptr + row, x_max)
@@ -300,17 +292,17 @@ def out_staged_4_kernel(
     pid = tl.program_id(0).to(INDEX)
     part = pid % n_parts
     row = pid // n_parts
-    out_rows_y_max_0 = tl.load(out_rows_y_max_0_ptr + row).to(tl.float32)
-    out_rows_denominator_0 = tl.load(out_rows_denominator_0_ptr + row).to(tl.float32)
-    out_rows_x_max_1 = tl.load(out_rows_x_max_1_ptr + row).to(tl.float32)
-    out_rows_x_sum_1 = tl.load(out_rows_x_sum_1_ptr + row).to(tl.float32)
+    out_rows_y_max_0 = tl.load(out_rows_y_max_0_ptr + row)
+    out_rows_denominator_0 = tl.load(out_rows_denominator_0_ptr + row)
+    out_rows_x_max_1 = tl.load(out_rows_x_max_1_ptr + row)
+    out_rows_x_sum_1 = tl.load(out_rows_x_sum_1_ptr + row)
     log_sum = tl.log(out_rows_x_sum_1)
     total_acc = tl.zeros([BLOCK_N], tl.float32)
     for start in range(0, 4096, BLOCK_N):
         i = start + tl.arange(0, BLOCK_N)
         col = part * 4096 + i
         inside = col < N
-        y = tl.load(y_ptr + row * N + col, mask=inside, other=0.0).to(tl.float32)
+        y = tl.load(y_ptr + row * N + col, mask=inside, other=0.0)
         numerator = tl.exp(y - out_rows_y_max_0)
         ratio = numerator / out_rows_denominator_0
         chosen = tl.where(
@@ -318,7 +310,7 @@ def out_staged_4_kernel(
             float("nan"),
             tl.where(ratio == 0.0, 0.0, ratio * tl.log(ratio)),
         )
-        x = tl.load(x_ptr + row * N + col, mask=inside, other=0.0).to(tl.float32)
+        x = tl.load(x_ptr + row * N + col, mask=inside, other=0.0)
         shifted = x - out_rows_x_max_1
         total_acc += tl.where(inside, chosen - ratio * (shifted - log_sum), 0.0)
     tl.store(partial_ptr + part * M + row, tl.sum(total_acc, axis=0))
@@ -339,11 +331,7 @@ def out_staged_5_kernel(
     for start in range(0, n_parts, BLOCK_N):
         part = start + tl.arange(0, BLOCK_N)
         part_mask = part < n_parts
-        partial = tl.load(
-            partial_ptr + part.to(INDEX) * M + row,
-            mask=part_mask,
-            other=0.0,
-        ).to(tl.float32)
+        partial = tl.load(partial_ptr + part.to(INDEX) * M + row, mask=part_mask, other=0.0)
         total_acc += partial
     tl.store(out_row_0_ptr + row, tl.sum(total_acc, axis=0))
 
@@ -377,7 +365,7 @@ def out_in_shares_0_kernel(
             mask=mask,
             other=-float("inf"),
             eviction_policy="evict_first",
-        ).to(tl.float32)
+        )
         y_max = tl.max(y, axis=1)
         numerator = tl.exp(y - y_max[:, None])
         denominator = tl.sum(numerator, axis=1)
@@ -392,7 +380,7 @@ def out_in_shares_0_kernel(
             mask=mask,
             other=-float("inf"),
             eviction_policy="evict_first",
-        ).to(tl.float32)
+        )
         x_max = tl.max(x, axis=1)
         shifted = x - x_max[:, None]
         log_sum = tl.log(tl.sum(tl.exp(shifted), axis=1))
@@ -415,7 +403,7 @@ def out_in_shares_1_kernel(partial_out_ptr, out_ptr, n_parts, BLOCK_N: tl.conste
     for start in range(0, n_parts, BLOCK_N):
         part = start + tl.arange(0, BLOCK_N)
         part_mask = part < n_parts
-        partial_out = tl.load(partial_out_ptr + part, mask=part_mask, other=0.0).to(tl.float32)
+        partial_out = tl.load(partial_out_ptr + part, mask=part_mask, other=0.0)
         out_acc += partial_out
     out = tl.sum(out_acc, axis=0)
     tl.store(out_ptr, out)
@@ -446,7 +434,7 @@ def out_row_by_row_0_kernel(
             mask=col_mask,
             other=-float("inf"),
             eviction_policy="evict_first",
-        ).to(tl.float32)
+        )
         y_max = tl.max(y, axis=0)
         numerator = tl.exp(y - y_max)
         denominator = tl.sum(numerator, axis=0)
@@ -461,7 +449,7 @@ def out_row_by_row_0_kernel(
             mask=col_mask,
             other=-float("inf"),
             eviction_policy="evict_first",
-        ).to(tl.float32)
+        )
         x_max = tl.max(x, axis=0)
         shifted = x - x_max
         log_sum = tl.log(tl.sum(tl.exp(shifted), axis=0))

@@ -11,21 +11,21 @@ def out_in_passes_0_kernel(x_ptr, out_ptr, N, BLOCK_N: tl.constexpr, INDEX: tl.c
     for start in range(0, N, BLOCK_N):
         col = start + tl.arange(0, BLOCK_N)
         col_mask = col < N
-        x = tl.load(x_ptr + row * N + col, mask=col_mask, other=-float("inf")).to(tl.float32)
+        x = tl.load(x_ptr + row * N + col, mask=col_mask, other=-float("inf"))
         x_max_acc = tl.maximum(x_max_acc, x)
     x_max = tl.max(x_max_acc, axis=0)
     denominator_acc = tl.zeros([BLOCK_N], tl.float32)
     for start in range(0, N, BLOCK_N):
         col = start + tl.arange(0, BLOCK_N)
         col_mask = col < N
-        x = tl.load(x_ptr + row * N + col, mask=col_mask, other=-float("inf")).to(tl.float32)
+        x = tl.load(x_ptr + row * N + col, mask=col_mask, other=-float("inf"))
         numerator = tl.exp(x - x_max)
         denominator_acc += numerator
     denominator = tl.sum(denominator_acc, axis=0)
     for start in range(0, N, BLOCK_N):
         col = start + tl.arange(0, BLOCK_N)
         col_mask = col < N
-        x = tl.load(x_ptr + row * N + col, mask=col_mask).to(tl.float32)
+        x = tl.load(x_ptr + row * N + col, mask=col_mask)
         numerator = tl.exp(x - x_max)
         out = numerator / denominator
         tl.store(out_ptr + row * N + col, out, mask=col_mask)
@@ -40,7 +40,7 @@ def out_online_0_kernel(x_ptr, out_ptr, N, BLOCK_N: tl.constexpr, INDEX: tl.cons
     for start in range(0, N, BLOCK_N):
         col = start + tl.arange(0, BLOCK_N)
         col_mask = col < N
-        x = tl.load(x_ptr + row * N + col, mask=col_mask, other=-float("inf")).to(tl.float32)
+        x = tl.load(x_ptr + row * N + col, mask=col_mask, other=-float("inf"))
         new_max = tl.maximum(x_max, tl.max(x, axis=0))
         shift = tl.where(new_max == -float("inf"), 0.0, new_max)
         rescale = tl.exp(x_max - shift)
@@ -50,7 +50,7 @@ def out_online_0_kernel(x_ptr, out_ptr, N, BLOCK_N: tl.constexpr, INDEX: tl.cons
     for start in range(0, N, BLOCK_N):
         col = start + tl.arange(0, BLOCK_N)
         col_mask = col < N
-        x = tl.load(x_ptr + row * N + col, mask=col_mask).to(tl.float32)
+        x = tl.load(x_ptr + row * N + col, mask=col_mask)
         numerator = tl.exp(x - x_max)
         out = numerator / denominator
         tl.store(out_ptr + row * N + col, out, mask=col_mask)
@@ -78,7 +78,7 @@ def out_staged_0_kernel(
         i = start + tl.arange(0, BLOCK_N)
         col = part * 4096 + i
         inside = col < N
-        x = tl.load(x_ptr + row * N + col, mask=inside, other=-float("inf")).to(tl.float32)
+        x = tl.load(x_ptr + row * N + col, mask=inside, other=-float("inf"))
         new_max = tl.maximum(x_max, tl.max(x, axis=0))
         shift = tl.where(new_max == -float("inf"), 0.0, new_max)
         rescale = tl.exp(x_max - shift)
@@ -111,16 +111,12 @@ def out_staged_1_kernel(
             partial_max_ptr + part.to(INDEX) * M + row,
             mask=part_mask,
             other=-float("inf"),
-        ).to(tl.float32)
+        )
         new_max = tl.maximum(x_max, tl.max(partial_max, axis=0))
         shift = tl.where(new_max == -float("inf"), 0.0, new_max)
         rescale = tl.exp(x_max - shift)
         p = tl.exp(partial_max - shift)
-        partial_sum = tl.load(
-            partial_sum_ptr + part.to(INDEX) * M + row,
-            mask=part_mask,
-            other=0.0,
-        ).to(tl.float32)
+        partial_sum = tl.load(partial_sum_ptr + part.to(INDEX) * M + row, mask=part_mask, other=0.0)
         denominator = denominator * rescale + tl.sum(p * partial_sum, axis=0)
         x_max = new_max
     tl.store(out_x_max_0_ptr + row, x_max)
@@ -149,10 +145,10 @@ def out_staged_2_kernel(
     row_mask = row < M
     col_mask = col < N
     mask = row_mask[:, None] & col_mask[None, :]
-    x = tl.load(x_ptr + row[:, None] * N + col[None, :], mask=mask).to(tl.float32)
-    out_x_max_0 = tl.load(out_x_max_0_ptr + row, mask=row_mask).to(tl.float32)
+    x = tl.load(x_ptr + row[:, None] * N + col[None, :], mask=mask)
+    out_x_max_0 = tl.load(out_x_max_0_ptr + row, mask=row_mask)
     numerator = tl.exp(x - out_x_max_0[:, None])
-    out_denominator_0 = tl.load(out_denominator_0_ptr + row, mask=row_mask).to(tl.float32)
+    out_denominator_0 = tl.load(out_denominator_0_ptr + row, mask=row_mask)
     out = numerator / out_denominator_0[:, None]
     tl.store(out_ptr + row[:, None] * N + col[None, :], out, mask=mask)
 
@@ -173,11 +169,7 @@ def out_in_registers_0_kernel(
     row_mask = row < M
     col_mask = col < N
     mask = row_mask[:, None] & col_mask[None, :]
-    x = tl.load(
-        x_ptr + row[:, None] * N + col[None, :],
-        mask=mask,
-        other=-float("inf"),
-    ).to(tl.float32)
+    x = tl.load(x_ptr + row[:, None] * N + col[None, :], mask=mask, other=-float("inf"))
     x_max = tl.max(x, axis=1)
     numerator = tl.exp(x - x_max[:, None])
     denominator = tl.sum(numerator, axis=1)

@@ -10,7 +10,7 @@ def out_in_passes_0_kernel(x_ptr, out_ptr, n_cols, BLOCK_N: tl.constexpr):
     for start in range(0, n_cols, BLOCK_N):
         col = start + tl.arange(0, BLOCK_N)
         col_mask = col < n_cols
-        x = tl.load(x_ptr + col, mask=col_mask, other=0.0).to(tl.float32)
+        x = tl.load(x_ptr + col, mask=col_mask, other=0.0)
         total_acc += x * x
     tl.store(out_ptr, tl.sum(total_acc, axis=0))
 
@@ -25,12 +25,7 @@ def out_split_0_kernel(x_ptr, partial_ptr, M_N, BLOCK_N: tl.constexpr, INDEX: tl
         i = start + tl.arange(0, BLOCK_N)
         col = part * 4096 + i
         inside = col < M_N
-        x = tl.load(
-            x_ptr + col,
-            mask=inside,
-            other=0.0,
-            eviction_policy="evict_first",
-        ).to(tl.float32)
+        x = tl.load(x_ptr + col, mask=inside, other=0.0, eviction_policy="evict_first")
         total_acc += x * x
     tl.store(partial_ptr + part, tl.sum(total_acc, axis=0))
 
@@ -42,7 +37,7 @@ def out_split_1_kernel(partial_ptr, out_ptr, n_parts, BLOCK_N: tl.constexpr):
     for start in range(0, n_parts, BLOCK_N):
         part = start + tl.arange(0, BLOCK_N)
         part_mask = part < n_parts
-        partial = tl.load(partial_ptr + part, mask=part_mask, other=0.0).to(tl.float32)
+        partial = tl.load(partial_ptr + part, mask=part_mask, other=0.0)
         total_acc += partial
     tl.store(out_ptr, tl.sum(total_acc, axis=0))
 
@@ -52,5 +47,5 @@ def out_in_registers_0_kernel(x_ptr, out_ptr, n_cols, BLOCK_N: tl.constexpr):
     """Taken where M * N <= 16384."""
     col = tl.arange(0, BLOCK_N)
     col_mask = col < n_cols
-    x = tl.load(x_ptr + col, mask=col_mask, other=0.0).to(tl.float32)
+    x = tl.load(x_ptr + col, mask=col_mask, other=0.0)
     tl.store(out_ptr, tl.sum(x * x, axis=0))

@@ -11,7 +11,7 @@ def out_in_passes_0_kernel(x_ptr, out_ptr, N, BLOCK_N: tl.constexpr, INDEX: tl.c
     for start in range(0, N, BLOCK_N):
         col = start + tl.arange(0, BLOCK_N)
         col_mask = col < N
-        x = tl.load(x_ptr + row * N + col, mask=col_mask).to(tl.float32)
+        x = tl.load(x_ptr + row * N + col, mask=col_mask)
         largest_acc = tl.maximum(
             largest_acc,
             tl.where(col_mask, tl.abs(x), -float("inf")),
@@ -21,7 +21,7 @@ def out_in_passes_0_kernel(x_ptr, out_ptr, N, BLOCK_N: tl.constexpr, INDEX: tl.c
     for start in range(0, N, BLOCK_N):
         col = start + tl.arange(0, BLOCK_N)
         col_mask = col < N
-        x = tl.load(x_ptr + row * N + col, mask=col_mask).to(tl.float32)
+        x = tl.load(x_ptr + row * N + col, mask=col_mask)
         out = libdevice.rint(quotient_rn(x, ratio)).to(tl.int32).to(tl.int8)
         tl.store(out_ptr + row * N + col, out, mask=col_mask)
 
@@ -46,7 +46,7 @@ def out_staged_0_kernel(
         i = start + tl.arange(0, BLOCK_N)
         col = part * 4096 + i
         inside = col < N
-        x = tl.load(x_ptr + row * N + col, mask=inside, other=0.0).to(tl.float32)
+        x = tl.load(x_ptr + row * N + col, mask=inside, other=0.0)
         largest_acc = tl.maximum(
             largest_acc,
             tl.where(inside, tl.abs(x), -float("inf")),
@@ -74,7 +74,7 @@ def out_staged_1_kernel(
             partial_ptr + part.to(INDEX) * M + row,
             mask=part_mask,
             other=-float("inf"),
-        ).to(tl.float32)
+        )
         largest_acc = tl.maximum(largest_acc, partial, propagate_nan=tl.PropagateNan.ALL)
     tl.store(out_max_0_ptr + row, tl.reduce(largest_acc, axis=0, combine_fn=nan_max))
 
@@ -100,8 +100,8 @@ def out_staged_2_kernel(
     row_mask = row < M
     col_mask = col < N
     mask = row_mask[:, None] & col_mask[None, :]
-    x = tl.load(x_ptr + row[:, None] * N + col[None, :], mask=mask).to(tl.float32)
-    out_max_0 = tl.load(out_max_0_ptr + row, mask=row_mask).to(tl.float32)
+    x = tl.load(x_ptr + row[:, None] * N + col[None, :], mask=mask)
+    out_max_0 = tl.load(out_max_0_ptr + row, mask=row_mask)
     ratio = out_max_0 * (1.0 / 127.0)
     out = libdevice.rint(quotient_rn(x, ratio[:, None])).to(tl.int32).to(tl.int8)
     tl.store(out_ptr + row[:, None] * N + col[None, :], out, mask=mask)
@@ -123,7 +123,7 @@ def out_in_registers_0_kernel(
     row_mask = row < M
     col_mask = col < N
     mask = row_mask[:, None] & col_mask[None, :]
-    x = tl.load(x_ptr + row[:, None] * N + col[None, :], mask=mask).to(tl.float32)
+    x = tl.load(x_ptr + row[:, None] * N + col[None, :], mask=mask)
     ratio = (
         tl.reduce(tl.where(col_mask[None, :], tl.abs(x), -float("inf")), axis=1, combine_fn=nan_max)
         * (1.0 / 127.0)

@@ -20,11 +20,7 @@ def out_in_passes_0_kernel(
         for start in range(0, N, BLOCK_N):
             col = start + tl.arange(0, BLOCK_N)
             col_mask = col < N
-            x = tl.load(
-                x_ptr + (row * 4 + channel) * N + col,
-                mask=col_mask,
-                other=0.0,
-            ).to(tl.float32)
+            x = tl.load(x_ptr + (row * 4 + channel) * N + col, mask=col_mask, other=0.0)
             total_acc += x
     mean = tl.sum(total_acc, axis=0) / (4 * N)
     total_acc_2 = tl.zeros([BLOCK_N], tl.float32)
@@ -32,20 +28,20 @@ def out_in_passes_0_kernel(
         for start in range(0, N, BLOCK_N):
             col = start + tl.arange(0, BLOCK_N)
             col_mask = col < N
-            x = tl.load(x_ptr + (row * 4 + channel) * N + col, mask=col_mask).to(tl.float32)
+            x = tl.load(x_ptr + (row * 4 + channel) * N + col, mask=col_mask)
             centered = x - mean
             total_acc_2 += tl.where(col_mask, centered * centered, 0.0)
     var = tl.sum(total_acc_2, axis=0) / (4 * N)
     rstd = tl.rsqrt(var + 1e-05)
     n_outer = row % 4
     for channel in range(4):
-        weight = tl.load(weight_ptr + n_outer * 4 + channel).to(tl.float32)
-        time = tl.load(time_ptr + row * 4 + channel).to(tl.float32)
+        weight = tl.load(weight_ptr + n_outer * 4 + channel)
+        time = tl.load(time_ptr + row * 4 + channel)
         sigmoid = tl.sigmoid(time)
         for start in range(0, N, BLOCK_N):
             col = start + tl.arange(0, BLOCK_N)
             col_mask = col < N
-            x = tl.load(x_ptr + (row * 4 + channel) * N + col, mask=col_mask).to(tl.float32)
+            x = tl.load(x_ptr + (row * 4 + channel) * N + col, mask=col_mask)
             centered = x - mean
             normed = centered * rstd * weight
             out = normed * sigmoid
@@ -71,11 +67,7 @@ def out_online_0_kernel(
         for start in range(0, N, BLOCK_N):
             col = start + tl.arange(0, BLOCK_N)
             col_mask = col < N
-            x = tl.load(
-                x_ptr + (row * 4 + channel) * N + col,
-                mask=col_mask,
-                other=0.0,
-            ).to(tl.float32)
+            x = tl.load(x_ptr + (row * 4 + channel) * N + col, mask=col_mask, other=0.0)
             tile_n = tl.minimum(BLOCK_N, N - start)
             tile_mean = tl.sum(x, axis=0) / tile_n
             deviation = x - tile_mean
@@ -93,13 +85,13 @@ def out_online_0_kernel(
     rstd = tl.rsqrt(var + 1e-05)
     n_outer = row % 4
     for channel in range(4):
-        weight = tl.load(weight_ptr + n_outer * 4 + channel).to(tl.float32)
-        time = tl.load(time_ptr + row * 4 + channel).to(tl.float32)
+        weight = tl.load(weight_ptr + n_outer * 4 + channel)
+        time = tl.load(time_ptr + row * 4 + channel)
         sigmoid = tl.sigmoid(time)
         for start in range(0, N, BLOCK_N):
             col = start + tl.arange(0, BLOCK_N)
             col_mask = col < N
-            x = tl.load(x_ptr + (row * 4 + channel) * N + col, mask=col_mask).to(tl.float32)
+            x = tl.load(x_ptr + (row * 4 + channel) * N + col, mask=col_mask)
             centered = x - mean
             normed = centered * rstd * weight
             out = normed * sigmoid
@@ -124,7 +116,7 @@ def out_staged_0_kernel(
     i = tl.arange(0, BLOCK_N)
     col = part * 4096 + i
     inside = col < 4 * N
-    x = tl.load(x_ptr + row * 4 * N + col, mask=inside, other=0.0).to(tl.float32)
+    x = tl.load(x_ptr + row * 4 * N + col, mask=inside, other=0.0)
     count = tl.minimum(4 * N - part * 4096, 4096).to(tl.float32)
     chunk_mean = tl.sum(x, axis=0) / count
     tl.store(partial_mean_ptr + part * n_rows + row, chunk_mean)
@@ -157,7 +149,7 @@ def out_staged_1_kernel(
             partial_mean_ptr + part.to(INDEX) * n_rows + row,
             mask=part_mask,
             other=0.0,
-        ).to(tl.float32)
+        )
         count = tl.minimum(4 * N - part * 4096, 4096).to(tl.float32)
         total_acc += partial_mean * count
     mean = tl.sum(total_acc, axis=0) / tl.cast(4 * N, tl.float32)
@@ -168,12 +160,9 @@ def out_staged_1_kernel(
         partial_squares = tl.load(
             partial_squares_ptr + part.to(INDEX) * n_rows + row,
             mask=part_mask,
-        ).to(tl.float32)
+        )
         count = tl.minimum(4 * N - part * 4096, 4096).to(tl.float32)
-        partial_mean = tl.load(
-            partial_mean_ptr + part.to(INDEX) * n_rows + row,
-            mask=part_mask,
-        ).to(tl.float32)
+        partial_mean = tl.load(partial_mean_ptr + part.to(INDEX) * n_rows + row, mask=part_mask)
         difference = partial_mean - mean
         total_acc_2 += tl.where(part_mask, partial_squares + count * (difference * difference), 0.0)
     tl.store(out_mean_0_ptr + row, mean)
@@ -204,15 +193,15 @@ def out_staged_2_kernel(
     row_mask = row < n_rows
     col_mask = col < N
     mask = row_mask[:, None] & col_mask[None, :]
-    x = tl.load(x_ptr + row[:, None] * N + col[None, :], mask=mask).to(tl.float32)
-    out_mean_0 = tl.load(out_mean_0_ptr + row // 4, mask=row_mask).to(tl.float32)
+    x = tl.load(x_ptr + row[:, None] * N + col[None, :], mask=mask)
+    out_mean_0 = tl.load(out_mean_0_ptr + row // 4, mask=row_mask)
     centered = x - out_mean_0[:, None]
-    out_squares_0 = tl.load(out_squares_0_ptr + row // 4, mask=row_mask).to(tl.float32)
+    out_squares_0 = tl.load(out_squares_0_ptr + row // 4, mask=row_mask)
     var = out_squares_0 / (4 * N)
     rstd = tl.rsqrt(var + 1e-05)
-    weight = tl.load(weight_ptr + row % 16, mask=row_mask).to(tl.float32)
+    weight = tl.load(weight_ptr + row % 16, mask=row_mask)
     normed = centered * rstd[:, None] * weight[:, None]
-    time = tl.load(time_ptr + row, mask=row_mask).to(tl.float32)
+    time = tl.load(time_ptr + row, mask=row_mask)
     out = normed * tl.sigmoid(time)[:, None]
     tl.store(out_ptr + row[:, None] * N + col[None, :], out, mask=mask)
 
@@ -241,7 +230,7 @@ def out_in_registers_0_kernel(
         x_ptr + (row[:, None, None] * 4 + channel[None, :, None]) * N + col[None, None, :],
         mask=mask[:, None, :],
         other=0.0,
-    ).to(tl.float32)
+    )
     mean = tl.sum(tl.sum(x, axis=2), axis=1) / (4 * N)
     centered = x - mean[:, None, None]
     var = (
@@ -250,15 +239,9 @@ def out_in_registers_0_kernel(
     )
     rstd = tl.rsqrt(var + 1e-05)
     n_outer = row % 4
-    weight = tl.load(
-        weight_ptr + n_outer[:, None] * 4 + channel[None, :],
-        mask=row_mask[:, None],
-    ).to(tl.float32)
+    weight = tl.load(weight_ptr + n_outer[:, None] * 4 + channel[None, :], mask=row_mask[:, None])
     normed = centered * rstd[:, None, None] * weight[:, :, None]
-    time = tl.load(
-        time_ptr + row[:, None] * 4 + channel[None, :],
-        mask=row_mask[:, None],
-    ).to(tl.float32)
+    time = tl.load(time_ptr + row[:, None] * 4 + channel[None, :], mask=row_mask[:, None])
     out = normed * tl.sigmoid(time)[:, :, None]
     tl.store(
         out_ptr + (row[:, None, None] * 4 + channel[None, :, None]) * N + col[None, None, :],

@@ -16,23 +16,23 @@ def out_3_apart_0_kernel(
 ):
     """Taken at any size."""
     row = tl.program_id(0).to(INDEX)
-    rstd = tl.load(rstd_ptr + row).to(tl.float32)
+    rstd = tl.load(rstd_ptr + row)
     total_acc = tl.zeros([BLOCK_N], tl.float32)
     for start in range(0, N, BLOCK_N):
         col = start + tl.arange(0, BLOCK_N)
         col_mask = col < N
-        g = tl.load(g_ptr + row * N + col, mask=col_mask).to(tl.float32)
-        w = tl.load(w_ptr + col, mask=col_mask).to(tl.float32)
-        x = tl.load(x_ptr + row * N + col, mask=col_mask).to(tl.float32)
+        g = tl.load(g_ptr + row * N + col, mask=col_mask)
+        w = tl.load(w_ptr + col, mask=col_mask)
+        x = tl.load(x_ptr + row * N + col, mask=col_mask)
         x_hat = x * rstd
         total_acc += tl.where(col_mask, g * w * x_hat, 0.0)
     along = tl.sum(total_acc, axis=0) / N
     for start in range(0, N, BLOCK_N):
         col = start + tl.arange(0, BLOCK_N)
         col_mask = col < N
-        g = tl.load(g_ptr + row * N + col, mask=col_mask).to(tl.float32)
-        w = tl.load(w_ptr + col, mask=col_mask).to(tl.float32)
-        x = tl.load(x_ptr + row * N + col, mask=col_mask).to(tl.float32)
+        g = tl.load(g_ptr + row * N + col, mask=col_mask)
+        w = tl.load(w_ptr + col, mask=col_mask)
+        x = tl.load(x_ptr + row * N + col, mask=col_mask)
         x_hat = x * rstd
         out = (g * w - x_hat * along) * rstd
         tl.store(out_ptr + row * N + col, out, mask=col_mask)
@@ -60,17 +60,9 @@ def out_3_apart_1_kernel(
         row = start + tl.arange(0, BLOCK_K)
         row_mask = row < M
         mask = row_mask[:, None] & col_mask[None, :]
-        g = tl.load(
-            g_ptr + row[:, None].to(INDEX) * N + col[None, :],
-            mask=mask,
-            other=0.0,
-        ).to(tl.float32)
-        x = tl.load(
-            x_ptr + row[:, None].to(INDEX) * N + col[None, :],
-            mask=mask,
-            other=0.0,
-        ).to(tl.float32)
-        rstd = tl.load(rstd_ptr + row, mask=row_mask, other=0.0).to(tl.float32)
+        g = tl.load(g_ptr + row[:, None].to(INDEX) * N + col[None, :], mask=mask, other=0.0)
+        x = tl.load(x_ptr + row[:, None].to(INDEX) * N + col[None, :], mask=mask, other=0.0)
+        rstd = tl.load(rstd_ptr + row, mask=row_mask, other=0.0)
         x_hat = x * rstd[:, None]
         total_acc += g * x_hat
         total_acc_2 += g
@@ -101,17 +93,17 @@ def out_3_in_shares_0_kernel(
     first_row = part * rows_per_program
     end_row = tl.minimum(first_row + rows_per_program, M)
     col_mask = col < N
-    w = tl.load(w_ptr + col, mask=col_mask).to(tl.float32)
+    w = tl.load(w_ptr + col, mask=col_mask)
     out_2_acc = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
     out_3_acc = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
     for start in tl.range(first_row, end_row, BLOCK_M, num_stages=STAGES):
         row = start + tl.arange(0, BLOCK_M)
         row_mask = row < end_row
         mask = row_mask[:, None] & col_mask[None, :]
-        g = tl.load(g_ptr + row[:, None] * N + col[None, :], mask=mask).to(tl.float32)
+        g = tl.load(g_ptr + row[:, None] * N + col[None, :], mask=mask)
         product = g * w[None, :]
-        x = tl.load(x_ptr + row[:, None] * N + col[None, :], mask=mask).to(tl.float32)
-        rstd = tl.load(rstd_ptr + row, mask=row_mask).to(tl.float32)
+        x = tl.load(x_ptr + row[:, None] * N + col[None, :], mask=mask)
+        rstd = tl.load(rstd_ptr + row, mask=row_mask)
         x_hat = x * rstd[:, None]
         along = tl.sum(tl.where(col_mask[None, :], product * x_hat, 0.0), axis=1) / N
         out = (product - x_hat * along[:, None]) * rstd[:, None]
@@ -149,13 +141,13 @@ def out_3_in_shares_1_kernel(
             partial_out_2_ptr + part[:, None].to(INDEX) * N + col[None, :],
             mask=mask,
             other=0.0,
-        ).to(tl.float32)
+        )
         out_2_acc += partial_out_2
         partial_out_3 = tl.load(
             partial_out_3_ptr + part[:, None].to(INDEX) * N + col[None, :],
             mask=mask,
             other=0.0,
-        ).to(tl.float32)
+        )
         out_3_acc += partial_out_3
     out_2 = tl.sum(out_2_acc, axis=0)
     out_3 = tl.sum(out_3_acc, axis=0)

@@ -11,7 +11,7 @@ def out_apart_0_kernel(x_ptr, out_sums_x_max_0_ptr, N, BLOCK_N: tl.constexpr, IN
     for start in range(0, N, BLOCK_N):
         col = start + tl.arange(0, BLOCK_N)
         col_mask = col < N
-        x = tl.load(x_ptr + row * N + col, mask=col_mask, other=-float("inf")).to(tl.float32)
+        x = tl.load(x_ptr + row * N + col, mask=col_mask, other=-float("inf"))
         x_max_acc = tl.maximum(x_max_acc, x)
     x_max = tl.max(x_max_acc, axis=0)
     tl.store(out_sums_x_max_0_ptr + row, x_max)
@@ -28,12 +28,12 @@ def out_apart_1_kernel(
 ):
     """Taken at any size."""
     row = tl.program_id(0).to(INDEX)
-    out_sums_x_max_0 = tl.load(out_sums_x_max_0_ptr + row).to(tl.float32)
+    out_sums_x_max_0 = tl.load(out_sums_x_max_0_ptr + row)
     denominator_acc = tl.zeros([BLOCK_N], tl.float32)
     for start in range(0, N, BLOCK_N):
         col = start + tl.arange(0, BLOCK_N)
         col_mask = col < N
-        x = tl.load(x_ptr + row * N + col, mask=col_mask, other=-float("inf")).to(tl.float32)
+        x = tl.load(x_ptr + row * N + col, mask=col_mask, other=-float("inf"))
         numerator = tl.exp(x - out_sums_x_max_0)
         denominator_acc += numerator
     denominator = tl.sum(denominator_acc, axis=0)
@@ -65,19 +65,13 @@ def out_apart_2_kernel(
         row = start + tl.arange(0, BLOCK_K)
         row_mask = row < M
         mask = row_mask[:, None] & col_mask[None, :]
-        x = tl.load(
-            x_ptr + (row[:, None].to(INDEX) * G + outer) * N + col[None, :],
-            mask=mask,
-        ).to(tl.float32)
-        out_sums_x_max_0 = tl.load(
-            out_sums_x_max_0_ptr + row.to(INDEX) * G + outer,
-            mask=row_mask,
-        ).to(tl.float32)
+        x = tl.load(x_ptr + (row[:, None].to(INDEX) * G + outer) * N + col[None, :], mask=mask)
+        out_sums_x_max_0 = tl.load(out_sums_x_max_0_ptr + row.to(INDEX) * G + outer, mask=row_mask)
         numerator = tl.exp(x - out_sums_x_max_0[:, None])
         out_sums_denominator_1 = tl.load(
             out_sums_denominator_1_ptr + row.to(INDEX) * G + outer,
             mask=row_mask,
-        ).to(tl.float32)
+        )
         total_acc += tl.where(row_mask[:, None], numerator / out_sums_denominator_1[:, None], 0.0)
     tl.store(out_sums_sum_2_ptr + outer * N + col, tl.sum(total_acc, axis=0), mask=col_mask)
 
@@ -94,7 +88,7 @@ def out_apart_3_kernel(
     """Taken at any size."""
     i = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
     i_mask = i < n_elements
-    out_sums_sum_2 = tl.load(out_sums_sum_2_ptr + i, mask=i_mask).to(tl.float32)
+    out_sums_sum_2 = tl.load(out_sums_sum_2_ptr + i, mask=i_mask)
     out = out_sums_sum_2 / M
     tl.store(out_ptr + i, out, mask=i_mask)
 
@@ -130,7 +124,7 @@ def out_in_shares_0_kernel(
             x_ptr + (row * G + group[:, None]) * N + col[None, :],
             mask=mask,
             other=-float("inf"),
-        ).to(tl.float32)
+        )
         x_max = tl.max(x, axis=1)
         numerator = tl.exp(x - x_max[:, None])
         denominator = tl.sum(numerator, axis=1)
@@ -152,7 +146,7 @@ def out_in_shares_1_kernel(
     """Taken where N <= 16384."""
     col = tl.program_id(0).to(INDEX) * BLOCK_N + tl.arange(0, BLOCK_N)
     col_mask = col < n_cols
-    out_acc = tl.zeros([BLOCK_K, BLOCK_N], tl.float32)
+    total_acc = tl.zeros([BLOCK_K, BLOCK_N], tl.float32)
     for start in range(0, n_parts, BLOCK_K):
         part = start + tl.arange(0, BLOCK_K)
         part_mask = part < n_parts
@@ -160,8 +154,7 @@ def out_in_shares_1_kernel(
             partial_out_ptr + part[:, None].to(INDEX) * n_cols + col[None, :],
             mask=part_mask[:, None] & col_mask[None, :],
             other=0.0,
-        ).to(tl.float32)
-        out_acc += partial_out
-    out = tl.sum(out_acc, axis=0)
-    out_2 = out / M
-    tl.store(out_ptr + col, out_2, mask=col_mask)
+        )
+        total_acc += partial_out
+    out = tl.sum(total_acc, axis=0) / M
+    tl.store(out_ptr + col, out, mask=col_mask)

@@ -21,11 +21,7 @@ def out_carried_0_kernel(
         col = start + tl.arange(0, BLOCK_N)
         col_mask = col < N
         mask = row_mask[:, None] & col_mask[None, :]
-        x = tl.load(
-            x_ptr + row[:, None] * N + (N - 1 - col[None, :]),
-            mask=mask,
-            other=0.0,
-        ).to(tl.float32)
+        x = tl.load(x_ptr + row[:, None] * N + (N - 1 - col[None, :]), mask=mask, other=0.0)
         total = carry[:, None] + tl.cumsum(x, axis=1)
         is_last = col == start + BLOCK_N - 1
         carry = tl.sum(tl.where(is_last[None, :], total, 0.0), axis=1)
@@ -52,12 +48,11 @@ def out_in_chunks_0_kernel(
     n_3 = part * 1024 + i
     row_mask = row < M
     inside = n_3 < N
-    x_mask = row_mask[:, None] & inside[None, :]
     x = tl.load(
         x_ptr + row[:, None] * N + (N - 1 - n_3[None, :]),
-        mask=x_mask,
+        mask=row_mask[:, None] & inside[None, :],
         other=0.0,
-    ).to(tl.float32)
+    )
     tl.store(partial_ptr + part * M + row, tl.sum(x, axis=1), mask=row_mask)
 
 
@@ -83,7 +78,7 @@ def out_in_chunks_1_kernel(
             partial_ptr + col[None, :].to(INDEX) * M + row[:, None],
             mask=mask,
             other=0.0,
-        ).to(tl.float32)
+        )
         total = carry[:, None] + tl.cumsum(partial, axis=1)
         is_last = col == start + BLOCK_N - 1
         carry = tl.sum(tl.where(is_last[None, :], total, 0.0), axis=1)
@@ -109,20 +104,11 @@ def out_in_chunks_2_kernel(
     row = pid_row * BLOCK_M + tl.arange(0, BLOCK_M)
     i = tl.arange(0, BLOCK_N)
     row_mask = row < M
-    running_mask = row_mask & (part > 0)
-    running = tl.load(
-        running_ptr + (part - 1) * M + row,
-        mask=running_mask,
-        other=0.0,
-    ).to(tl.float32)
+    running = tl.load(running_ptr + (part - 1) * M + row, mask=row_mask & (part > 0), other=0.0)
     n_3 = part * 1024 + i
     inside = n_3 < N
     x_mask = row_mask[:, None] & inside[None, :]
-    x = tl.load(
-        x_ptr + row[:, None] * N + (N - 1 - n_3[None, :]),
-        mask=x_mask,
-        other=0.0,
-    ).to(tl.float32)
+    x = tl.load(x_ptr + row[:, None] * N + (N - 1 - n_3[None, :]), mask=x_mask, other=0.0)
     tl.store(
         out_ptr + row[:, None] * N + (N - 1 - n_3[None, :]),
         running[:, None] + tl.cumsum(x, axis=1),
@@ -146,9 +132,5 @@ def out_in_registers_0_kernel(
     row_mask = row < M
     col_mask = col < N
     mask = row_mask[:, None] & col_mask[None, :]
-    x = tl.load(
-        x_ptr + row[:, None] * N + (N - 1 - col[None, :]),
-        mask=mask,
-        other=0.0,
-    ).to(tl.float32)
+    x = tl.load(x_ptr + row[:, None] * N + (N - 1 - col[None, :]), mask=mask, other=0.0)
     tl.store(out_ptr + row[:, None] * N + (N - 1 - col[None, :]), tl.cumsum(x, axis=1), mask=mask)

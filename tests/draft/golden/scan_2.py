@@ -23,11 +23,7 @@ def out_2_carried_0_kernel(
         col = start + tl.arange(0, BLOCK_N)
         col_mask = col < N
         mask = row_mask[:, None] & col_mask[None, :]
-        x = tl.load(
-            x_ptr + row[:, None] * N + col[None, :],
-            mask=mask,
-            other=-float("inf"),
-        ).to(tl.float32)
+        x = tl.load(x_ptr + row[:, None] * N + col[None, :], mask=mask, other=-float("inf"))
         (x_best, x_at) = tl.associative_scan(
             (x, tl.broadcast_to(col[None, :], [BLOCK_M, BLOCK_N])),
             1,
@@ -58,11 +54,7 @@ def out_2_in_registers_0_kernel(
     row_mask = row < M
     col_mask = col < N
     mask = row_mask[:, None] & col_mask[None, :]
-    x = tl.load(
-        x_ptr + row[:, None] * N + col[None, :],
-        mask=mask,
-        other=-float("inf"),
-    ).to(tl.float32)
+    x = tl.load(x_ptr + row[:, None] * N + col[None, :], mask=mask, other=-float("inf"))
     (x_best, x_at) = tl.associative_scan(
         (x, tl.broadcast_to(col[None, :], [BLOCK_M, BLOCK_N])),
         1,

@@ -22,7 +22,7 @@ def out_window_0_kernel(x_ptr, out_ptr, H, W, n_elements, BLOCK: tl.constexpr, I
                 x_ptr + (i // ((W - 1) // 2 + 1) // ((H - 1) // 2 + 1) * H + ih) * W + iw,
                 mask=x_mask,
                 other=-float("inf"),
-            ).to(tl.float32)
+            )
             largest = tl.maximum(largest, x, propagate_nan=tl.PropagateNan.ALL)
     tl.store(out_ptr + i, largest, mask=i_mask)
 
@@ -64,6 +64,6 @@ def out_lines_0_kernel(
                 x_ptr + (outer * H + ih[:, None]) * W + iw[None, :],
                 mask=x_mask,
                 other=-float("inf"),
-            ).to(tl.float32)
+            )
             largest = tl.maximum(largest, x, propagate_nan=tl.PropagateNan.ALL)
     tl.store(out_ptr + (outer * n_rows + row[:, None]) * n_cols + col[None, :], largest, mask=mask)

@@ -46,6 +46,8 @@ class Group:
     """Those that it stores."""
     operators: frozenset[str] = frozenset()
     """Of all steps that it computes."""
+    apart: tuple[Group, ...] = ()
+    """Those that it is made of, each computed by programs of its own, in one launch."""
 
     @property
     def traits(self) -> Traits:
@@ -108,12 +110,12 @@ def read_by(item: Group | Call) -> set[str]:
     return set(item.reads) if isinstance(item, Call) else {v.buffer.name for v in item.cluster.loads()}
 
 
-Form = tuple[Pattern, tuple[Store, ...]]
-"""A pattern and what it stores, whatever tensors and axes are called: twins have equal ones."""
+Form = tuple[Pattern, tuple[Store, ...], tuple[str, ...]]
+"""A pattern, what it stores, and the dtypes, whatever tensors and axes are called: twins have equal ones."""
 
 
-def form(group: Group) -> Form:
-    """The group without names."""
+def form(group: Group, dtypes: Mapping[str, str]) -> Form:
+    """The group without names; `dtypes` are those in memory, by tensor."""
     buffers = {b: replace(b, name=str(n)) for n, b in enumerate(_buffers(group.cluster))}
 
     def nameless(v: Value) -> Value | None:
@@ -126,7 +128,8 @@ def form(group: Group) -> Form:
 
     numbered = rename({a: str(n) for n, a in enumerate(_axes(group.cluster))})(group.cluster)
     stores = rewritten(numbered, nameless).stores
-    return group.pattern, tuple(replace(s, buffer=buffers[s.buffer]) for s in stores)
+    stored = tuple(replace(s, buffer=buffers[s.buffer]) for s in stores)
+    return group.pattern, stored, tuple(dtypes.get(b.name, "") for b in buffers)
 
 
 def counterparts(twin: Cluster, of: Cluster) -> Mapping[Buffer, Buffer]:

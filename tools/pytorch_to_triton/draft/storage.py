@@ -17,6 +17,7 @@ from pytorch_to_triton.draft.lower.tensor import loaded
 from pytorch_to_triton.draft.program import SAVED, Call, ConvolutionCall, Program, Step, buffers_of, is_plain
 from pytorch_to_triton.graph.dtype_rules import FLOATS
 from pytorch_to_triton.graph.skeleton import TensorDtypes
+from pytorch_to_triton.schema.dtype import ITEM_BYTES
 from pytorch_to_triton.schema.graph import NodeRef
 
 WIDE, SHORT = FLOATS[:2], FLOATS[2:]
@@ -78,6 +79,16 @@ def _rounded(program: Program) -> set[str]:
         read = set(buffers_of(step.tensor))
         made_of[name] = read.union(*(made_of.get(b, set()) for b in read))
     return {b for name in saved for b in made_of.get(name, set())} & short
+
+
+def memory_dtypes(program: Program, arguments: Mapping[str, str]) -> dict[str, str]:
+    """In which dtype each tensor lies in memory; empty where that is not one in all calls.
+
+    `arguments` are the dtypes of the function's arguments that come in one, by their source: `x.dtype`.
+    """
+    known = {**{f"torch.{dtype}": dtype for dtype in ITEM_BYTES}, **arguments}
+    unknown = dict.fromkeys([*program.tensors, *program.steps], "")
+    return unknown | {name: known.get(source, "") for name, source in program.kept.items()}
 
 
 def with_wide_results(program: Program, read: Collection[str]) -> Program:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -13,7 +14,7 @@ from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.graph.trace_sizes import SizeKind, joined, pinned_by
 from pytorch_to_triton.graph.tracing import Branch, TargetTracer, Traced, traced_by
 from pytorch_to_triton.inputs.declaration import Declaration
-from pytorch_to_triton.inputs.expression import holds, names_in
+from pytorch_to_triton.inputs.expression import holds, names_in, value_of
 from pytorch_to_triton.inputs.sizes import Point, largest_point, nearby
 from pytorch_to_triton.schema.graph import Graph
 
@@ -28,6 +29,8 @@ OPPOSITES: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
 ONE_SIZE = re.compile(r"[\w *()+-]+ [!=]= \d+")
 """A condition that leaves one size, or all but one."""
 POINTS = 10_000
+SMALL = 64
+"""How many times as much data a call may have as a small one."""
 SAMPLED = (0, 1, 2, 3, 4, 5, 6, 7, 8, 15, 16, 17, 31, 32, 33, 64, 101, 1000, 1024, 4096, 2**20)
 
 
@@ -129,6 +132,19 @@ def declared_points(dims: Mapping[str, Sequence[int]], requires: Sequence[str]) 
     """The declared sizes, each with each, that meet the requirements."""
     points = (dict(zip(dims, sizes, strict=True)) for sizes in islice(product(*dims.values()), POINTS))
     return [point for point in points if all(holds(text, point) for text in requires)]
+
+
+def not_small(graph: Graph, points: Sequence[Point]) -> list[Point]:
+    """The declared sizes at which inputs have enough elements for another kernel to be worth reading.
+
+    A small call lasts as long as its launch, whichever kernel it takes.
+    """
+
+    def elements(point: Point) -> float:
+        return sum(math.prod(value_of(s, point) for s in i.shape.expressions) for i in graph.inputs)
+
+    most = max(map(elements, points), default=0)
+    return [point for point in points if elements(point) * SMALL >= most]
 
 
 def _as_one(programs: Sequence[Traced], largest: Point, points: Sequence[Point]) -> Traced:

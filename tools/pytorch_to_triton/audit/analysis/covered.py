@@ -152,7 +152,10 @@ def _held_whole(length: str, kernel: SourceKernel, launch: LaunchSite) -> ast.ex
 
 def _next_power(value: ast.expr, launch: LaunchSite) -> ast.expr | None:
     match value:
-        case ast.Call(args=[size]) if launch.flow.scope.path(value.func) == "triton.next_power_of_2":
+        case ast.Call(func=function, args=[size]) if (
+            launch.flow.scope.path(function) == "triton.next_power_of_2"
+            or ast.unparse(function) == "next_power_of_2"
+        ):
             return size
         case ast.BinOp(
             left=ast.Constant(value=1),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pytorch_to_triton.draft.emit import blocks, memory, reductions
@@ -33,15 +33,19 @@ from pytorch_to_triton.draft.schedule.schedule import Schedule
 KNOWN = frozenset({"tl", "triton", "libdevice", "float", "range", "max", "min"})
 
 
+Grid = tuple[tuple[str, str | None], ...]
+"""Size and block along each axis."""
+
+
 @dataclass(frozen=True)
 class PrintedKernel:
     """A kernel's text and its interface."""
 
     name: str
-    signature: tuple[str, ...]
-    """The head of the function's source, without decorators ..."""
+    parameters: tuple[str, ...]
+    """As source, with annotations: pointers, sizes, numbers, blocks."""
     body: tuple[str, ...]
-    """... and what comes behind its docstring."""
+    """What comes behind its docstring."""
     buffers: tuple[Buffer, ...]
     """What it reads and writes, in the order of its pointers."""
     sizes: tuple[str, ...]
@@ -50,8 +54,8 @@ class PrintedKernel:
     """Numbers that it takes."""
     blocks: tuple[str, ...]
     """Its block sizes."""
-    grid: tuple[tuple[str, str | None], ...]
-    """Size and block along each axis of the grid."""
+    grids: tuple[Grid, ...]
+    """One, or those of several tensors that one launch takes one after the other."""
     size_sources: dict[str, str]
     """Sizes that `run` computes: name -> Python over the dims."""
     schedule: Schedule
@@ -77,9 +81,9 @@ class PrintedKernel:
         return replace(self, buffers=buffers, stores=stores)
 
 
-def printed(cluster: Cluster, schedule: Schedule) -> PrintedKernel:
-    """Write the kernel."""
-    p = Printer(cluster, schedule, WRITERS)
+def printed(cluster: Cluster, schedule: Schedule, dtypes: Mapping[str, str]) -> PrintedKernel:
+    """Write the kernel; `dtypes` are those in memory, by tensor."""
+    p = Printer(cluster, schedule, WRITERS, dtypes)
     p.scopes[0].lines += memory.grid_lines(p)
     for n in p.walks:  # The grid's indices first, as a reader looks for them there.
         if p.walks[n].how in ("grid", "whole") and n in p.axes:
@@ -136,23 +140,23 @@ def _assembled(p: Printer, name: str, source: str) -> PrintedKernel:
         if w.how == "unroll" and a in p.axes
         for n in _free_names(p.size(p.axes[a].size))
     }
-    parameters = [
+    parameters = (
         *(f"{b.name}_ptr" for b in buffers),
         *(f"{n}: tl.constexpr" if n in unrolled else n for n in sized),
         *(f"{a.name}{': tl.constexpr' if exact else ''}" for a in arguments),
         *(f"{b}: tl.constexpr" for b in constexprs),
-    ]
+    )
     grid = tuple((p.size(p.axes[n].size), p.walks[n].block) for n in memory.on_grid(p))
     needed = {n: text for n, text in named.items() if n in free or any(n in _free_names(g) for g, _ in grid)}
     return PrintedKernel(
         name=name,
-        signature=_signature(name, parameters),
+        parameters=parameters,
         body=tuple(source.splitlines()[2:]),
         buffers=buffers,
         sizes=sized,
         arguments=arguments,
         blocks=constexprs,
-        grid=grid,
+        grids=(grid,),
         size_sources=needed,
         schedule=p.schedule,
         stores=tuple(s.buffer for s in p.cluster.stores),
@@ -182,7 +186,8 @@ def _compares(p: Printer) -> bool:
     )
 
 
-def _signature(name: str, parameters: list[str]) -> tuple[str, ...]:
+def signature(name: str, parameters: Sequence[str]) -> tuple[str, ...]:
+    """The head of a function's source."""
     line = f"def {name}({', '.join(parameters)}):"
     return (line,) if len(line) <= WIDTH else (f"def {name}(", *(f"    {p}," for p in parameters), "):")
 

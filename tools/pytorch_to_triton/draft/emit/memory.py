@@ -39,6 +39,10 @@ if TYPE_CHECKING:
     from pytorch_to_triton.draft.emit.printer import Printer
 
 
+ROUNDING = {"to_half": "float16", "to_bfloat16": "bfloat16"}
+"""Functions that give what a dtype holds of a number."""
+
+
 def opened(p: Printer, a: Axis) -> Name:
     """The index along an axis of the grid, or of one that is held whole."""
     walk = p.walks[a.name]
@@ -192,7 +196,8 @@ def load(p: Printer, v: Load, layout: tuple[str, ...]) -> str:
     if p.schedule.streams and v in p.cluster.largest_loads():
         parts.append('eviction_policy="evict_first"')
     text = f"tl.load({', '.join(parts)})"
-    return f"{text}.to({p.compute})" if kind_of(v) == "float" and v not in p.raw else text
+    is_so = kind_of(v) != "float" or v in p.raw or f"tl.{p.dtype_of(v.buffer)}" == p.compute
+    return text if is_so else f"{text}.to({p.compute})"
 
 
 def _harmless(p: Printer, v: Load, layout: tuple[str, ...]) -> Number | None:
@@ -206,13 +211,25 @@ def _harmless(p: Printer, v: Load, layout: tuple[str, ...]) -> Number | None:
 def store(p: Printer, s: Store) -> None:
     """Write a value where the block is that knows all of it."""
     layout = p.layout({a for v in s.roots for a in axes_of(v)})
-    value = p.text(s.value, layout)
+    value = p.text(stored(p, s), layout)
     if isinstance(s.value, Const) and s.buffer.dtype == "float64":  # A literal alone is float32 to Triton.
         value = f"tl.full([], {value}, tl.float64)"
     mask = conjunction(p, layout, s.where, s.buffer.name)
     parts = [address(p, s.buffer, s.index, layout), value]
     parts += [f"mask={p.text(mask, layout)}"] if mask is not None else []
     p.scopes[-1].lines.append(f"tl.store({', '.join(parts)})")
+
+
+def stored(p: Printer, s: Store) -> Value:
+    """What is written: a store rounds, so that a value which only it takes need not be."""
+    match s.value:
+        case Map(fn=fn, args=(x,)) if (
+            ROUNDING.get(fn) == p.dtype_of(s.buffer)
+            and s.value not in p.operands
+            and s.value not in p.rounded
+        ):
+            return x
+    return s.value
 
 
 # Lanes past the end: what is reduced holds the identity there, by the loads' `other` or by a `tl.where`.

@@ -21,6 +21,7 @@ from pytorch_to_triton.draft.ir.sizes import Size
 from pytorch_to_triton.draft.ir.values import (
     Argument,
     Axis,
+    Buffer,
     Cluster,
     Const,
     Extent,
@@ -38,6 +39,7 @@ from pytorch_to_triton.draft.ir.values import (
     kind_of,
     walk,
 )
+from pytorch_to_triton.draft.schedule.blocks import without_single_blocks
 from pytorch_to_triton.draft.schedule.schedule import Schedule, Walk
 
 ON_INDICES = frozenset({"add", "sub", "mul", "floordiv", "mod", "to_int64", "to_index", "as_index"})
@@ -48,6 +50,7 @@ HINTS: Mapping[str, str] = {
     "where": "chosen", "to_float": "number", "larger": "largest", "abs": "magnitude", "pow": "power",
     "or": "either", "not": "absent", "mod": "rest", "floordiv": "part", "max": "largest",
     "sum": "total", "prod": "product", "min": "smallest", "peak": "largest", "round": "rounded",
+    **dict.fromkeys(("eq", "ne", "ge", "gt", "le"), "condition"),
 }  # fmt: skip
 """Names for values that have none, by function or monoid; else its own name."""
 
@@ -59,20 +62,28 @@ Writer = Callable[["Printer", Any, tuple[str, ...]], Name]
 class Printer:
     """The kernel that is being written."""
 
-    def __init__(self, cluster: Cluster, schedule: Schedule, writers: Mapping[type[Value], Writer]) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        schedule: Schedule,
+        writers: Mapping[type[Value], Writer],
+        dtypes: Mapping[str, str],
+    ) -> None:
         check(cluster)
-        self.writers = writers
-        self.cluster, self.schedule = with_arguments_apart(schedule.walked(cluster)), schedule
+        self.writers, self.dtypes = writers, dtypes
+        self.cluster = with_names_of_stores(with_arguments_apart(schedule.walked(cluster)))
         check(self.cluster)
-        self.walks = schedule.walks
         everything = [a for v in self.cluster.values() for a in (*axes_in_order(v), *bound_axes(v))]
         self.axes = {a.name: a for a in everything}
+        self.schedule = without_single_blocks(schedule, self.axes)
+        self.walks = self.schedule.walks
         missing = set(self.axes) - set(self.walks)
         assert not missing, f"{self.cluster.name} does not walk {', '.join(sorted(missing))}"
         self.scopes = [Scope()]
         self.env: dict[Value, Name] = {}
         self.rounded = {s.value: s.buffer.name for s in self.cluster.stores if s.rounds}
         """Values that are taken as they lie in memory, by the buffer that they are stored to."""
+        self.operands = {x for v in self.cluster.values() for x in children(v)}
         self.others: dict[Load, Number | None] = {}
         """What masked lanes of a load hold; None where nothing was asked."""
         self.divided = {x for v in self.cluster.values() for x in operands_of_division(v)}
@@ -99,6 +110,13 @@ class Printer:
         dims |= set(self.size_names.values())
         self.taken = {"start", "pid", "INDEX", "tl", "triton", "libdevice", *dims, *given}
         self.taken |= {f.helper.name for f in FUNCTIONS.values() if f.helper}
+
+    def dtype_of(self, buffer: Buffer) -> str:
+        """The dtype in which a tensor lies in memory in all calls; empty where calls differ.
+
+        What the program does not know, such as partial results, is made in its own.
+        """
+        return self.dtypes.get(buffer.like or buffer.name, buffer.dtype)
 
     # Layouts -----------------------------------------------------------------------------------------
 
@@ -276,6 +294,20 @@ def with_arguments_apart(cluster: Cluster) -> Cluster:
             name = fresh(v.name, named)
             renamed[v] = named[name] = replace(v, name=name)
     return rewritten(cluster, renamed.get) if renamed else cluster
+
+
+def with_names_of_stores(cluster: Cluster) -> Cluster:
+    """The cluster with the name of what is stored for that alone, not also for the total of a mean."""
+    values = {s.value for s in cluster.stores}
+    stored = {v.name for v in values if isinstance(v, Map)}
+
+    def nameless(v: Value) -> Value | None:
+        match v:
+            case Map(name=name) | Reduce(name=name) if name in stored and v not in values:
+                return replace(v, name=None)
+        return None
+
+    return rewritten(cluster, nameless)
 
 
 def operands_of_division(v: Value) -> Iterable[Load]:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from pytorch_to_triton.draft.emit.kernel import PrintedKernel, printed
+from pytorch_to_triton.draft.emit.kernel import Grid, PrintedKernel, printed, signature
 from pytorch_to_triton.draft.file.lines import INDENT, WIDTH, Lines, listed, tuple_text
 from pytorch_to_triton.draft.groups import Group
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.values import Buffer, Cluster
 from pytorch_to_triton.draft.schedule.blocks import at_hand
-from pytorch_to_triton.draft.schedule.conditions import are_complements, on_longer_axes, with_tiles_that_fit
+from pytorch_to_triton.draft.schedule.conditions import (
+    any_of,
+    are_complements,
+    on_longer_axes,
+    with_tiles_that_fit,
+)
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Config, Schedule
 from pytorch_to_triton.inputs.expression import holds
 
@@ -62,25 +67,32 @@ class Choice:
         return replace(self, kernels=tuple(k.on(others) for k in self.kernels))
 
 
-def choices(
-    group: Group,
-    base: str,
-    stage: Stage,
-    points: Sequence[Mapping[str, int]],
-    twins: int = 0,
-    read_again: Set[str] = frozenset(),
-) -> tuple[Choice, ...]:
-    """The group's kernels, what no other choice is for last: its condition, if any, is the group's limit.
+@dataclass(frozen=True)
+class Surroundings:
+    """What a program says of a group in it."""
 
-    `points` are the declared sizes and the timed ones: what is better at none of them is left out. `twins`
-    says how many other groups take the same kernels, `read_again` which tensors others read as well.
-    """
-    found = chosen(group, stage, points)
-    found = tuple(in_cache(alternative, read_again) for alternative in found)
+    points: Sequence[Mapping[str, int]]
+    """The declared sizes and the timed ones: every one has a kernel ..."""
+    deciding: Sequence[Mapping[str, int]]
+    """... and what is better at none of these is left out, as far as the others do without it."""
+    dtypes: Mapping[str, str] = field(default_factory=dict)
+    """Tensor -> its dtype in memory; empty where that is not one in all calls."""
+    read_again: Set[str] = frozenset()
+    """Tensors that several groups or calls read."""
+    twins: int = 0
+    """How many other groups take the same kernels."""
+
+
+def choices(group: Group, base: str, stage: Stage, around: Surroundings) -> tuple[Choice, ...]:
+    """The group's kernels, what no other choice is for last: its condition, if any, is the group's limit."""
+    found = chosen(group, stage, around.deciding)
+    if not all(any(not a.condition or holds(a.condition, p) for a in found) for p in around.points):
+        found = chosen(group, stage, around.points)
+    found = tuple(in_cache(alternative, around.read_again) for alternative in found)
     names = [base, *(f"{base}_{alternative.name}" for alternative in found[1:])]
     conditions = [a.condition for a in found]
     return tuple(
-        Choice(a.condition, tuple(_kernels(a, name, stage, twins, taken_where(conditions, number))))
+        Choice(a.condition, tuple(_kernels(a, name, stage, taken_where(conditions, number), around)))
         for number, (a, name) in enumerate(zip(found, names, strict=True))
     )
 
@@ -128,7 +140,8 @@ def launches(
         branches.append((choice.condition, lines))
     stored = [(s.buffer, allocated.get(s.name, f"torch.{s.buffer.dtype}")) for s in group.steps]
     before = [(like(buffer, dtype, models) or allocation(buffer, dtype),) for buffer, dtype in stored]
-    return [*before, *decided(branches)]
+    conditions = [choice.condition for choice in taken]
+    return [*before, *decided(branches, any_of(conditions) if conditions[-1] else "")]
 
 
 def chosen(group: Group, stage: Stage, points: Sequence[Mapping[str, int]]) -> tuple[Alternative, ...]:
@@ -159,36 +172,43 @@ def chosen(group: Group, stage: Stage, points: Sequence[Mapping[str, int]]) -> t
     return tuple(chain)
 
 
-def decided(branches: Sequence[tuple[str, list[Lines]]]) -> list[Lines]:
-    """The first branch whose condition holds, else the last."""
+def decided(branches: Sequence[tuple[str, list[Lines]]], limit: str) -> list[Lines]:
+    """The first branch whose condition holds, else the last; `run` has checked the limit."""
     if len(branches) == 1:
         return branches[0][1]
     lines: list[str] = []
     for number, (condition, inside) in enumerate(branches):
-        asked = without_implied(condition, [before for before, _ in branches[:number]])
+        asked = without_implied(condition, [before for before, _ in branches[:number]], limit)
         head = f"{'elif' if number else 'if'} {asked}:" if number < len(branches) - 1 else "else:"
         lines += [head, *(f"{INDENT}{line}" for statement in inside for line in statement)]
     return [tuple(lines)]
 
 
-def without_implied(condition: str, failed: Sequence[str]) -> str:
-    """The condition without what holds where those before it do not."""
+def without_implied(condition: str, failed: Sequence[str], limit: str) -> str:
+    """The condition without what holds where those before it do not, and a limit does."""
     parts = [condition] if " or " in condition else condition.split(" and ")
-    asked = [part for part in parts if not any(are_complements(part, other) for other in failed)]
+    known = [] if " or " in limit else limit.split(" and ")
+    asked = [
+        part
+        for part in parts
+        if part not in known and not any(are_complements(part, other) for other in failed)
+    ]
     return " and ".join(asked) or condition
 
 
-def _kernels(alternative: Alternative, name: str, stage: Stage, twins: int, taken: str) -> list[Kernel]:
+def _kernels(
+    alternative: Alternative, name: str, stage: Stage, taken: str, around: Surroundings
+) -> list[Kernel]:
     made = []
     for number, (cluster, schedule) in enumerate(alternative.kernels):
         own = name if len(alternative.kernels) == 1 else f"{name}_{_part(alternative, number)}"
-        result = printed(replace(cluster, name=own), schedule)
+        result = printed(replace(cluster, name=own), schedule, around.dtypes)
         passes = max(1, result.loops)
-        doc = documented(result, cluster.name, twins)
+        doc = documented(result, cluster.name, around.twins)
         is_tuned = len(schedule.configs) > 1
         variants = (Variant(result.name, schedule.configs, taken),) if is_tuned else ()
         above = (*autotuned(result), "@triton.jit") if is_tuned and stage == 2 else ("@triton.jit",)
-        lines = (*above, *result.signature, f'    """{doc}"""', *result.body)
+        lines = (*above, *signature(result.name, result.parameters), f'    """{doc}"""', *result.body)
         made.append(Kernel(result.name, doc, lines, result, passes, variants))
     return made
 
@@ -297,22 +317,28 @@ def like(buffer: Buffer, dtype: str, models: Mapping[Memory, str]) -> str:
 
 def grid_at_run_time(made: PrintedKernel) -> str:
     """The grid of an autotuned kernel, whose blocks are known at each launch."""
-    programs = [f'triton.cdiv({size}, meta["{block}"])' if block else size for size, block in made.grid]
-    return f"{'lambda meta: ' if any(block for _, block in made.grid) else ''}({_product(programs)},)"
+    programs = [
+        [f'triton.cdiv({size}, meta["{block}"])' if block else size for size, block in grid]
+        for grid in made.grids
+    ]
+    depends = any(block for grid in made.grids for _, block in grid)
+    return f"{'lambda meta: ' if depends else ''}({' + '.join(map(_product, programs))},)"
 
 
 def grid_of(made: PrintedKernel, values: Mapping[str, str]) -> str:
-    """The grid of blocks that are known. triton.cdiv would take longer than all else that `run` does."""
-    programs = [blocks_in(size, values[block]) if block else size for size, block in made.grid]
-    return f"({_product(programs)},)"
+    """The grid of blocks that are known."""
+
+    def programs(grid: Grid) -> str:
+        return _product([blocks_in(size, values[block]) if block else size for size, block in grid])
+
+    return f"({' + '.join(map(programs, made.grids))},)"
 
 
 def blocks_in(size: str, block: str) -> str:
     """How many blocks hold the size, as Python."""
     if size.isdigit() and block.isdigit():
         return str((int(size) + int(block) - 1) // int(block))
-    more = str(int(block) - 1) if block.isdigit() else f"{block} - 1"
-    return size if block == "1" else f"({size} + {more}) // {block}"
+    return size if block == "1" else f"cdiv({size}, {block})"
 
 
 def _product(factors: Sequence[str]) -> str:

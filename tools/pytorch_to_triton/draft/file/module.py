@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,13 +14,14 @@ from pytorch_to_triton.draft.defects import DraftingDefect
 from pytorch_to_triton.draft.file import run as runs
 from pytorch_to_triton.draft.file import write_back
 from pytorch_to_triton.draft.file.autograd import Halves, applied, class_name, function_class, loads
-from pytorch_to_triton.draft.file.checks import Checks, checks
+from pytorch_to_triton.draft.file.checks import Checks, checks, names_in
 from pytorch_to_triton.draft.file.kernel_text import KernelText
 from pytorch_to_triton.draft.file.launches import Kernel, Stage
 from pytorch_to_triton.draft.file.lines import Lines, decided
 from pytorch_to_triton.draft.file.part import DraftSetting, Part, computed, conditions
 from pytorch_to_triton.draft.file.programs import halves_of, parts_of, suffixes
 from pytorch_to_triton.draft.file.reference import Reference
+from pytorch_to_triton.draft.fresh_names import underscored
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.library import PURE, Ways, ways_of
 from pytorch_to_triton.draft.program import Call, Seed
@@ -27,7 +29,7 @@ from pytorch_to_triton.draft.schedule.conditions import strictest
 from pytorch_to_triton.draft.schedule.schedule import Config
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.graph.joint import Backward
-from pytorch_to_triton.graph.size_programs import declared_points
+from pytorch_to_triton.graph.size_programs import declared_points, not_small
 from pytorch_to_triton.graph.skeleton import UNKNOWN, TensorDtypes
 from pytorch_to_triton.graph.tracing import Branch
 from pytorch_to_triton.inputs.packed_input import marked
@@ -41,16 +43,25 @@ DRAWN = (
 STAGE_NAMES: Mapping[Stage, str] = {1: "correct", 2: "optimised", 3: "tuned"}
 
 
-INDEX_DTYPE = '''\
+ON_THE_HOST = {
+    "cdiv": '''\
+def cdiv(n, block):
+    """How many blocks hold n elements, without the microseconds that triton.cdiv takes on the host."""
+    return (n + block - 1) // block''',
+    "next_power_of_2": '''\
+def next_power_of_2(n):
+    """The smallest that is not below n, without the microseconds of triton.next_power_of_2."""
+    return 1 << (n - 1).bit_length()''',
+    "dtype_of_offsets": '''\
 def dtype_of_offsets(*tensors):
     """Offsets take 64 bits only where a tensor is that large: divisions of indices are slower then."""
-    return tl.int64 if max(t.numel() for t in tensors) > 2**31 - 2**16 else tl.int32'''
-
-
-FLOAT32_PRECISION = '''\
+    return tl.int64 if max(t.numel() for t in tensors) > 2**31 - 2**16 else tl.int32''',
+    "float32_precision": '''\
 def float32_precision(setting, device):
     """How tl.dot multiplies float32: in TF32 where PyTorch may, else in parts that err less than float32."""
-    return "tf32" if device.type == "cuda" and setting.fp32_precision == "tf32" else "bf16x6"'''
+    return "tf32" if device.type == "cuda" and setting.fp32_precision == "tf32" else "bf16x6"''',
+}
+"""What `run` calls beside kernels."""
 
 
 @dataclass(frozen=True)
@@ -144,8 +155,9 @@ def _drafted_around_defects(
 
 def _draft(graph: Graph, source: Source, stage: Stage, tuned: Mapping[str, Config], ways: Ways) -> Drafted:
     declared = source.declared
-    points = [*declared_points(declared.get("DIMS") or {}, declared.get("REQUIRES") or ()), *source.timed]
-    setting = DraftSetting(ways, stage, tuned, points, source.implied)
+    points = declared_points(declared.get("DIMS") or {}, declared.get("REQUIRES") or ())
+    deciding = [*not_small(graph, points), *source.timed]
+    setting = DraftSetting(ways, stage, tuned, [*points, *source.timed], deciding, source.implied)
     gradients: list[Halves] = []
     if source.backward:
         gradients = halves_of(source.programs(graph), setting)
@@ -196,21 +208,19 @@ def _file(
     """The file, and its definitions of kernels and `run`."""
     kernels = [kernel for part in parts for kernel in part.kernels]
     helpers = {n: h.source for k in kernels for n, h in k.printed.helpers.items()}
-    bodies = [*(helpers[n] for n in sorted(helpers)), *("\n".join(k.lines) for k in kernels)]
-    if any("INDEX" in k.printed.blocks for k in kernels):
-        bodies.append(INDEX_DTYPE)
-    if any("PRECISION" in k.printed.blocks for k in kernels):
-        bodies.append(FLOAT32_PRECISION)
+    in_triton = [*(helpers[n] for n in sorted(helpers)), *("\n".join(k.lines) for k in kernels)]
     locals_ = {step for part in parts for step in part.program.steps}
     # What a part takes, the whole has checked or made.
     checked = Checks() if source.part else checks(graph, source.reference, locals_, backward=bool(gradients))
     if gradients:
         suffixed = suffixes(source.programs(graph))
         names = [class_name(graph, source.reference, suffix) for suffix in suffixed]
-        bodies += ["\n".join(function_class(*one)) for one in zip(gradients, names, strict=True)]
+        classes = ["\n".join(function_class(*one)) for one in zip(gradients, names, strict=True)]
         run = "\n".join(_applying_run(graph, gradients, names, checked, source))
     else:
-        run = "\n".join(_run(graph, parts, checked, source))
+        classes, run = [], "\n".join(_run(graph, parts, checked, source))
+    *on_the_host, run = with_what_is_called([*classes, run], names_in(source.reference))
+    bodies = [*in_triton, *on_the_host]
     limits = strictest(limit for part in parts for limit in part.limits)
     declared = "\n".join([declarations(with_limits(source.declared, limits)), *checked.accepted])
     packings = parts[0].program.graph.packings.values()
@@ -229,6 +239,17 @@ def _file(
         limits,
     )
     return text, definitions
+
+
+def with_what_is_called(sources: Sequence[str], taken: Collection[str]) -> list[str]:
+    """The definitions, after those of what they call on the host."""
+    found, text = list(sources), "\n".join(sources)
+    for name, definition in reversed(ON_THE_HOST.items()):
+        call = re.compile(rf"(?<![\w.]){name}(?=\()")
+        if call.search(text):
+            free = underscored(name, taken)  # A function of the user's may be called alike.
+            found = [call.sub(free, one) for one in (definition, *found)]
+    return found
 
 
 def _shapes(graph: Graph, parts: Sequence[Part], source: Source, gradients: Sequence[Halves]) -> str:

@@ -5,12 +5,21 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pytorch_to_triton.draft.defects import DraftingDefect, concerning
 from pytorch_to_triton.draft.file import run as runs
 from pytorch_to_triton.draft.file.calls import called
-from pytorch_to_triton.draft.file.launches import Choice, Kernel, Memory, Stage, choices, launches
+from pytorch_to_triton.draft.file.joint import Launched, together
+from pytorch_to_triton.draft.file.launches import (
+    Choice,
+    Kernel,
+    Memory,
+    Stage,
+    Surroundings,
+    choices,
+    launches,
+)
 from pytorch_to_triton.draft.file.lines import Lines, choice_source, without_repeats, wrapped
 from pytorch_to_triton.draft.groups import Form, Group, counterparts, form, group_of, made_by, read_by
 from pytorch_to_triton.draft.ir.values import Cluster
@@ -21,7 +30,7 @@ from pytorch_to_triton.draft.reading import read_program
 from pytorch_to_triton.draft.refinement import with_refined_axes
 from pytorch_to_triton.draft.schedule.conditions import any_of, strictest
 from pytorch_to_triton.draft.schedule.schedule import Config
-from pytorch_to_triton.draft.storage import with_results_stored, with_wide_results
+from pytorch_to_triton.draft.storage import memory_dtypes, with_results_stored, with_wide_results
 from pytorch_to_triton.draft.sums import with_nested_apart, with_sums_by_row
 from pytorch_to_triton.graph.trace_sizes import at_pinned_sizes
 from pytorch_to_triton.graph.tracing import ARGUMENT
@@ -33,7 +42,7 @@ RESERVED = frozenset((
     "key", "d", "e", "head", "batch", "outer", "part", "n_elements", "n_rows", "n_cols", "inside",
     "mask", "carry", "is_last", "new_max", "shift", "p", "rescale", "tile_n", "tile_mean", "deviation",
     "delta", "share", "block_m", "block_n", "block_k", "block_d", "block_e",
-    "dtype_of_offsets", "INDEX", "float32_precision", "PRECISION", "ALIGNMENT",
+    "cdiv", "next_power_of_2", "dtype_of_offsets", "INDEX", "float32_precision", "PRECISION", "ALIGNMENT",
 ))  # fmt: skip
 """Names that kernels and launches use themselves."""
 
@@ -64,10 +73,14 @@ class DraftSetting:
     tuned: Mapping[str, Config]
     points: Sequence[Mapping[str, int]]
     """The declared sizes and the timed ones."""
+    deciding: Sequence[Mapping[str, int]]
+    """Those for which kernels are chosen."""
     implied: frozenset[str] = frozenset()
     """Guards that hold where no branch is taken."""
     suffix: str = ""
     """Of its kernels' names."""
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    """The dtypes of the function's arguments that come in one, by their source: `x.dtype`."""
 
 
 def part_of(program: Program, setting: DraftSetting) -> Part:
@@ -85,7 +98,7 @@ def _failing_alone(program: Program, setting: DraftSetting) -> Iterator[tuple[st
             with concerning([step.node]):
                 group = group_of(Cluster(step.name, (step.store,)), (step,))
                 assert isinstance(group, Group), group
-                choices(group, step.name, setting.stage, setting.points, 0)
+                choices(group, step.name, setting.stage, Surroundings(setting.points, setting.deciding))
         except DraftingDefect as defect:
             yield from defect.left.items()
 
@@ -98,30 +111,41 @@ def _part_of(program: Program, setting: DraftSetting) -> Part:
     program = with_wide_results(program, {name for g in groups for name in read_by(g) - {*made_by(g)}})
     function = re.sub(r"\W", "_", snake(program.graph.function)) + setting.suffix
     models = in_order(program, items)
-    blocks: list[tuple[Lines, ...]] = []
     readers = Counter(name for item in items for name in read_by(item))
     again = {name for name, count in readers.items() if count > 1}
     read = {v.buffer.name for g in groups for v in g.cluster.loads()}
-    forms = {g.cluster: form(g) for g in groups}
+    dtypes = memory_dtypes(program, setting.arguments)
+    forms = {g.cluster: form(g, dtypes) for g in groups}
     alike = Counter(forms.values())
     first: dict[Form, tuple[Group, tuple[Choice, ...]]] = {}
+    alone: list[Launched | Call] = []
     for item in items:
         if isinstance(item, Call):
-            blocks.append(tuple(called(program, item, read)))
+            alone.append(item)
             continue
         with concerning([step.node for step in item.steps]):
             own = forms[item.cluster]
             if own not in first:
                 base = function if len(groups) == 1 else f"{function}_{item.cluster.name}"
-                first[own] = item, choices(item, base, stage, setting.points, alike[own] - 1, again)
+                twins = alike[own] - 1
+                around = Surroundings(setting.points, setting.deciding, dtypes, again, twins)
+                first[own] = item, choices(item, base, stage, around)
             twin, taken = first[own]
             others = counterparts(item.cluster, of=twin.cluster)
-            here = [choice.on(others) for choice in taken]
-            blocks.append(tuple(launches(item, here, stage, setting.tuned, program.kept, models)))
-    kernels = tuple(k for _, taken in first.values() for c in taken for k in c.kernels)
+            alone.append(Launched(item, tuple(choice.on(others) for choice in taken)))
+    launched = alone if stage == 1 else together(alone, stage)
+    blocks: list[tuple[Lines, ...]] = []
+    kernels: dict[str, Kernel] = {}
+    for each in launched:
+        if isinstance(each, Call):
+            blocks.append(tuple(called(program, each, read)))
+            continue
+        kernels |= {k.name: k for c in each.taken for k in c.kernels if k.name not in kernels}
+        blocks.append(tuple(launches(each.group, each.taken, stage, setting.tuned, program.kept, models)))
     limited = [any_of([c.condition for c in taken]) for _, taken in first.values() if taken[-1].condition]
     limits = strictest((*program.limits, *limited))
-    return Part(program, items, kernels, tuple(blocks), limits=limits)
+    order = tuple(each.group if isinstance(each, Launched) else each for each in launched)
+    return Part(program, order, tuple(kernels.values()), tuple(blocks), limits=limits)
 
 
 def in_order(program: Program, items: Sequence[Group | Call]) -> dict[Memory, str]:

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from pytorch_to_triton.draft.file.autograd import Halves, dtypes_with_saved, halves, with_saved
-from pytorch_to_triton.draft.file.launches import Kernel
+from pytorch_to_triton.draft.file.joint import without_names
 from pytorch_to_triton.draft.file.part import DraftSetting, Part, part_of, programmed
 from pytorch_to_triton.draft.storage import with_storage
 from pytorch_to_triton.graph.size_programs import met
 from pytorch_to_triton.graph.trace_sizes import joined
-from pytorch_to_triton.graph.tracing import Branch
+from pytorch_to_triton.graph.tracing import ARGUMENT, Branch
 
 WORDS: Mapping[type[ast.cmpop], str] = {
     ast.Eq: "", ast.NotEq: "not_", ast.Gt: "over_", ast.GtE: "from_", ast.Lt: "below_", ast.LtE: "upto_",
@@ -59,8 +59,14 @@ def _halves(program: Branch, suffix: str, setting: DraftSetting) -> Halves:
 
 def _at(program: Branch, suffix: str, setting: DraftSetting) -> DraftSetting:
     """The setting at the sizes at which the program is taken."""
-    points = [p for p in setting.points if all(met(guard, dict(p)) for guard in program.graph.guards)]
-    return replace(setting, points=points, suffix=suffix)
+    points, deciding = (
+        [p for p in group if all(met(guard, dict(p)) for guard in program.graph.guards)]
+        for group in (setting.points, setting.deciding)
+    )
+    single = {i.name: i.dtype for i in program.graph.inputs if len({*i.dtypes, i.dtype}) == 1}
+    forms = ("{}.dtype", ARGUMENT)
+    arguments = {form.format(name): dtype for form in forms for name, dtype in single.items()}
+    return replace(setting, points=points, deciding=deciding or points, suffix=suffix, arguments=arguments)
 
 
 def _taken(part: Part, program: Branch, setting: DraftSetting) -> Part:
@@ -80,34 +86,13 @@ def with_shared_kernels(parts: Sequence[Part]) -> list[Part]:
     first: dict[str, str] = {}
     shared = []
     for part in parts:
-        names = {k.name: first.setdefault(_without_names(k), k.name) for k in part.kernels}
+        names = {k.name: first.setdefault(without_names(k), k.name) for k in part.kernels}
         blocks = tuple(
             tuple(tuple(_renamed(line, names) for line in lines) for lines in block) for block in part.blocks
         )
         kernels = tuple(k for k in part.kernels if names[k.name] == k.name)
         shared.append(replace(part, kernels=kernels, blocks=blocks))
     return shared
-
-
-def _without_names(kernel: Kernel) -> str:
-    """The kernel's code with numbers for its names, but for those by which `run` passes its blocks."""
-    code = "\n".join(kernel.lines).replace(f'"""{kernel.doc}"""', "pass")
-    tree = ast.parse(code)
-    names = dict.fromkeys(n.arg for n in ast.walk(tree) if isinstance(n, ast.arg))
-    names |= dict.fromkeys(
-        n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-    )
-    own = [name for name in names if name not in kernel.printed.blocks]
-    numbers = {kernel.name: "kernel", **{name: f"name_{number}" for number, name in enumerate(own)}}
-    for node in ast.walk(tree):  # An attribute keeps its name: the variable `cos` is not that of tl.cos.
-        match node:
-            case ast.arg(arg=name):
-                node.arg = numbers.get(name, name)
-            case ast.Name(id=name):
-                node.id = numbers.get(name, name)
-            case ast.FunctionDef(name=name):
-                node.name = numbers.get(name, name)
-    return ast.unparse(tree)
 
 
 def _renamed(line: str, names: Mapping[str, str]) -> str:

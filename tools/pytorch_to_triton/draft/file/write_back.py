@@ -77,8 +77,10 @@ def _may_overwrite(part: Part, name: str, value: str) -> bool:
     if value not in program.steps or program.kept.get(value) != program.kept.get(name):
         return False
     groups = [item for item in part.items if isinstance(item, Group)]
-    making = next(group for group in groups if value in made_by(group))
-    later = part.items[part.items.index(making) + 1 :]
+    launched = next(group for group in groups if value in made_by(group))
+    making = next(group for group in launched.apart or (launched,) if value in made_by(group))
+    beside = (group for group in launched.apart if group is not making)
+    later = (*part.items[part.items.index(launched) + 1 :], *beside)
     store = next(s for s in making.cluster.stores if s.buffer.name == value)
     loads = [v for v in making.cluster.loads() if v.buffer.name == name]
     shown = (r.tensor.value for r in program.results)

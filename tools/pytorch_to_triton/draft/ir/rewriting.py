@@ -93,8 +93,18 @@ def _substituted(v: Value, to: Mapping[Axis, Value], done: dict[Value, Value]) -
             new = rebuilt(v, tuple(_substituted(c, to, done) for c in children(v)))
             if isinstance(new, Map) and kind_of(new) == "int":
                 new = simplified(new)
-            new = decided(new)
+            new = _without_lost_term(v, decided(new))
     done[v] = new
+    return new
+
+
+def _without_lost_term(before: Value, new: Value) -> Value:
+    """A sum without a term that is 0 at this place; a zero that was written as one stays."""
+    match before, new:
+        case Map(fn="add", args=(x, _)), Map(args=(Const(value=0.0) as zero, term)) if x != zero:
+            return term
+        case Map(fn="add", args=(_, x)), Map(args=(term, Const(value=0.0) as zero)) if x != zero:
+            return term
     return new
 
 

@@ -117,9 +117,13 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
         statistics = at_once(cluster, online)
         alike = len({axes_of(r) for r in statistics.reduces()}) == 1
         if alike and can_split(statistics) and not set(statistics.free()) & set(reduced):
-            found.append(Alternative("split", tuple(in_chunks(statistics, outer, col)), few_and_long))
+            found.append(
+                Alternative(
+                    "split", tuple(in_chunks(statistics, outer, col)), few_and_long, is_right_everywhere=True
+                )
+            )
         elif kernels := kernels_of(statistics):
-            found.append(Alternative("staged", kernels, few_and_long))
+            found.append(Alternative("staged", kernels, few_and_long, is_right_everywhere=True))
     if (fits := at_most(length, LARGEST_IN_REGISTERS)) is not None:
         walks = {**loop, "row": Walk("whole", "BLOCK_K")}
         whole = Schedule(walks, order, WHOLE, rewrites, {"BLOCK_K": covering(length)}, TILES[0], TILES)

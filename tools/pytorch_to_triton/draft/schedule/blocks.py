@@ -9,7 +9,7 @@ from typing import Any
 
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.sizes import Size
-from pytorch_to_triton.draft.ir.values import Buffer, Cluster, axes_of, bound_axes
+from pytorch_to_triton.draft.ir.values import Axis, Buffer, Cluster, axes_of, bound_axes
 from pytorch_to_triton.draft.schedule.schedule import Config, Schedule, Walk
 from pytorch_to_triton.schema.dtype import ITEM_BYTES
 
@@ -70,13 +70,10 @@ def power_of_two(size: Size | int) -> int:
 
 
 def covering(size: Size, limit: int | None = None) -> str:
-    """The block that holds an axis whole, or as much as it may, as Python over the sizes: a power of two.
-
-    Not by triton.next_power_of_2, which takes longer than all else that `run` does on the host.
-    """
+    """The block that holds an axis whole, or as much as it may, as Python over the sizes: a power of two."""
     if size.is_Integer:
         return str(min(power_of_two(size), limit or power_of_two(size)))
-    whole = f"1 << ({sizes.text(size - 1)}).bit_length()"
+    whole = f"next_power_of_2({sizes.text(size)})"
     return f"min({whole}, {limit})" if limit else whole
 
 
@@ -148,6 +145,7 @@ KNOWN = {
     "math": math,
     "max": max,
     "min": min,
+    "next_power_of_2": power_of_two,
 }
 """What Python over the sizes may call."""
 
@@ -181,6 +179,19 @@ def at_hand(cluster: Cluster, schedule: Schedule, points: Sequence[Mapping[str, 
     lanes = schedule.order[-1] if schedule.order else ""
     in_part = lanes in axes and 1 < math.gcd(size_at_most(axes[lanes], points), WIDEST) < WIDEST
     return replace(schedule, configs=tuple(configs), aligned=lanes if in_part else "", covered=covered)
+
+
+def without_single_blocks(schedule: Schedule, axes: Mapping[str, Axis]) -> Schedule:
+    """The schedule with what one block always holds taken whole: the grid has one program along it."""
+
+    def is_single(name: str, walk: Walk) -> bool:
+        if walk.how != "grid" or not walk.block or name not in axes or not axes[name].size.is_Integer:
+            return False
+        blocks = {values.get(walk.block, "") for values in schedule.launched}
+        return all(b.isdigit() and int(b) >= int(axes[name].size) for b in blocks)
+
+    single = {n: replace(w, how="whole") for n, w in schedule.walks.items() if is_single(n, w)}
+    return replace(schedule, walks={**schedule.walks, **single}, grouped=schedule.grouped and not single)
 
 
 def lengths_of_axes(cluster: Cluster, schedule: Schedule) -> dict[str, Size]:
