@@ -24,7 +24,7 @@ def out_2_carried_0_kernel(
         col_mask = col < N
         mask = row_mask[:, None] & col_mask[None, :]
         x = tl.load(x_ptr + row[:, None] * N + col[None, :], mask=mask, other=-float("inf"))
-        (x_best, x_at) = tl.associative_scan(
+        x_best, x_at = tl.associative_scan(
             (x, tl.broadcast_to(col[None, :], [BLOCK_M, BLOCK_N])),
             1,
             last_argmax,
@@ -55,7 +55,7 @@ def out_2_in_registers_0_kernel(
     col_mask = col < N
     mask = row_mask[:, None] & col_mask[None, :]
     x = tl.load(x_ptr + row[:, None] * N + col[None, :], mask=mask, other=-float("inf"))
-    (x_best, x_at) = tl.associative_scan(
+    x_best, x_at = tl.associative_scan(
         (x, tl.broadcast_to(col[None, :], [BLOCK_M, BLOCK_N])),
         1,
         last_argmax,

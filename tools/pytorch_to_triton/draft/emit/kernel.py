@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from pytorch_to_triton.draft.emit import blocks, memory, reductions
 from pytorch_to_triton.draft.emit.memory import padded
+from pytorch_to_triton.draft.emit.pairs import PAIR
 from pytorch_to_triton.draft.emit.printer import Printer
 from pytorch_to_triton.draft.emit.scans import WRITERS
 from pytorch_to_triton.draft.emit.tidy import WIDTH, tidied
@@ -86,7 +87,7 @@ def printed(cluster: Cluster, schedule: Schedule, dtypes: Mapping[str, str]) -> 
     p = Printer(cluster, schedule, WRITERS, dtypes)
     p.scopes[0].lines += memory.grid_lines(p)
     for n in p.walks:  # The grid's indices first, as a reader looks for them there.
-        if p.walks[n].how in ("grid", "whole") and n in p.axes:
+        if p.walks[n].how in ("grid", "whole") and n in p.axes and n != PAIR:
             p.named(Index(p.axes[n]))
     for r in p.cluster.reduces():
         if (

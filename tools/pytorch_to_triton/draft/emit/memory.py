@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pytorch_to_triton.draft.emit.names import Name, constant
+from pytorch_to_triton.draft.emit.pairs import PAIR
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.indices import every, extent, offset, size_of
 from pytorch_to_triton.draft.ir.padding import (
@@ -46,8 +47,9 @@ ROUNDING = {"to_half": "float16", "to_bfloat16": "bfloat16"}
 def opened(p: Printer, a: Axis) -> Name:
     """The index along an axis of the grid, or of one that is held whole."""
     walk = p.walks[a.name]
+    own = p.pairs.along if a.name == PAIR else a
     assert walk.how in ("grid", "whole"), f"{a.name} is walked in a loop that is not open"
-    start = program(p, a)
+    start = program(p, own)
     if walk.block is None:
         text = start
     elif walk.how == "whole":
@@ -62,7 +64,7 @@ def opened(p: Printer, a: Axis) -> Name:
 
 def on_grid(p: Printer) -> list[str]:
     """The axes of the grid, in order."""
-    return [n for n, w in p.walks.items() if w.how == "grid" and n in p.axes]
+    return [n for n, w in p.walks.items() if w.how == "grid" and n in p.axes and n != PAIR]
 
 
 def program(p: Printer, a: Axis) -> str:
@@ -129,6 +131,8 @@ def end(p: Printer, n: str) -> Value:
 
 def _always_inside(p: Printer, n: str) -> bool:
     """Whether blocks fill the axis: its literal size is a multiple of all of them, and no block is empty."""
+    if n == PAIR:
+        return _always_inside(p, p.pairs.along.name)
     walk, size = p.walks[n], p.axes[n].size
     if not size.is_Integer or size == 0 or walk.share or walk.block is None:
         return False
@@ -184,16 +188,36 @@ def wide(p: Printer, x: Value) -> Value:
     return Map("as_index" if walks == {"unroll"} else "to_index", (x,))
 
 
-def load(p: Printer, v: Load, layout: tuple[str, ...]) -> str:
-    """The element, or a tile of them."""
+def loaded(p: Printer, v: Load, layout: tuple[str, ...]) -> Name:
+    """The element, or a tile of them, under a name; with the one beside it, where both are one access."""
+    pair = p.pairs.loads.get(v, ())
+    known = {p.others[x] for x in pair if x in p.others}
+    if not pair or layout != p.layout(axes_of(v)) or len(known) > 1 or not p.raw.isdisjoint(pair):
+        other = v.other if v.where is not None else p.others.setdefault(v, _harmless(p, v, layout))
+        streams = v in p.cluster.largest_loads()
+        return p.defined(v, _load(p, v, layout, other, streams=streams), layout, p.depth(v))
+    other = known.pop() if known else _harmless(p, v, layout)
+    p.others |= dict.fromkeys(pair, other)
+    both = Load(v.buffer, p.pairs.both(pair[0]), name=v.name)
+    text = _load(p, both, p.layout(axes_of(both)), other, streams=v in p.cluster.largest_loads())
+    shape = ", ".join([*(str(p.walks[n].block) for n in layout), "2"])
+    depth = p.depth(v)
+    for x in pair:
+        p.bound(x, Name(p.fresh(x.name or p.hint(x)), layout, depth))
+    names = ", ".join(p.env[x].text for x in pair)
+    p.scopes[depth].lines.append(f"{names} = tl.split(tl.reshape({text}, [{shape}]))")
+    return p.env[v]
+
+
+def _load(p: Printer, v: Load, layout: tuple[str, ...], other: Number | None, *, streams: bool) -> str:
+    """The access; `streams`: it reads along all axes of the kernel."""
     parts = [address(p, v.buffer, v.index, layout)]
     mask = conjunction(p, layout, v.where, v.buffer.name)
     if mask is not None:
         parts.append(f"mask={p.text(mask, layout)}")
-        other = v.other if v.where is not None else p.others.setdefault(v, _harmless(p, v, layout))
         if other is not None:
             parts.append(f"other={constant(in_kind(other, kind_of(v)))}")
-    if p.schedule.streams and v in p.cluster.largest_loads():
+    if p.schedule.streams and streams:
         parts.append('eviction_policy="evict_first"')
     text = f"tl.load({', '.join(parts)})"
     is_so = kind_of(v) != "float" or v in p.raw or f"tl.{p.dtype_of(v.buffer)}" == p.compute
@@ -209,13 +233,31 @@ def _harmless(p: Printer, v: Load, layout: tuple[str, ...]) -> Number | None:
 
 
 def store(p: Printer, s: Store) -> None:
-    """Write a value where the block is that knows all of it."""
+    """Write a value where the block is that knows all of it; with the one beside it, where both are one
+    access."""
+    if pair := p.pairs.stores.get(s):
+        p.half_stored ^= {*pair} - {s} if s not in p.half_stored else {s}
+        if p.half_stored.isdisjoint(pair):
+            _store_both(p, *pair)
+        return
     layout = p.layout({a for v in s.roots for a in axes_of(v)})
     value = p.text(stored(p, s), layout)
     if isinstance(s.value, Const) and s.buffer.dtype == "float64":  # A literal alone is float32 to Triton.
         value = f"tl.full([], {value}, tl.float64)"
     mask = conjunction(p, layout, s.where, s.buffer.name)
     parts = [address(p, s.buffer, s.index, layout), value]
+    parts += [f"mask={p.text(mask, layout)}"] if mask is not None else []
+    p.scopes[-1].lines.append(f"tl.store({', '.join(parts)})")
+
+
+def _store_both(p: Printer, first: Store, second: Store) -> None:
+    index = p.pairs.both(first)
+    layout = p.layout({a for i in index for a in axes_of(i)})
+    apart = tuple(n for n in p.schedule.order if n in {*layout, p.pairs.along.name} - {PAIR})
+    values = ", ".join(p.text(stored(p, s), apart) for s in (first, second))
+    shape = ", ".join(str(p.walks[n].block) for n in layout)
+    parts = [address(p, first.buffer, index, layout), f"tl.reshape(tl.join({values}), [{shape}])"]
+    mask = conjunction(p, layout)
     parts += [f"mask={p.text(mask, layout)}"] if mask is not None else []
     p.scopes[-1].lines.append(f"tl.store({', '.join(parts)})")
 

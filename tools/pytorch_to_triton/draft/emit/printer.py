@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from pytorch_to_triton.draft.emit.names import Name, Scope, constant
+from pytorch_to_triton.draft.emit.pairs import PAIR, pairs_of, with_pairs
 from pytorch_to_triton.draft.emit.tidy import TEMPORARY
 from pytorch_to_triton.draft.fresh_names import fresh
 from pytorch_to_triton.draft.ir import sizes
@@ -31,6 +32,7 @@ from pytorch_to_triton.draft.ir.values import (
     Number,
     Reduce,
     Scan,
+    Store,
     Value,
     axes_in_order,
     axes_of,
@@ -75,7 +77,10 @@ class Printer:
         check(self.cluster)
         everything = [a for v in self.cluster.values() for a in (*axes_in_order(v), *bound_axes(v))]
         self.axes = {a.name: a for a in everything}
-        self.schedule = without_single_blocks(schedule, self.axes)
+        schedule = without_single_blocks(schedule, self.axes)
+        self.pairs = pairs_of(self.cluster, schedule)
+        self.schedule = with_pairs(schedule, self.pairs)
+        self.axes |= {a.name: a for a in [self.pairs.axis] if self.pairs.along.name in self.axes}
         self.walks = self.schedule.walks
         missing = set(self.axes) - set(self.walks)
         assert not missing, f"{self.cluster.name} does not walk {', '.join(sorted(missing))}"
@@ -92,6 +97,8 @@ class Printer:
         """Functions of the file that the kernel calls, by name."""
         self.raw: set[Load] = set()
         """Operands of tl.dot, in the dtype that they are stored in."""
+        self.half_stored: set[Store] = set()
+        """Stores that wait for the other one of their pair."""
         self.filled: dict[str, int] = {}
         """Blocks without a mask, with the size that is a multiple of them."""
         self.multiplies = False
@@ -337,7 +344,7 @@ FUSED = {
 
 def axis_size_names(axes: Sequence[Axis], walks: Mapping[str, Walk]) -> dict[Size, str]:
     """Names for sizes that are computed: `run` passes them, which keeps products out of 32 bits."""
-    wanted = [(a.size, FUSED.get(a.name, a.name.upper())) for a in axes]
+    wanted = [(a.size, FUSED.get(a.name, a.name.upper())) for a in axes if a.name != PAIR]
     wanted += [(w.share.length, f"{n}s_per_program") for n, w in walks.items() if w.share]
     dims = {str(x) for a in axes for x in a.size.free_symbols}
     found: dict[Size, str] = {}

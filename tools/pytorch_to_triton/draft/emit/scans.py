@@ -112,7 +112,7 @@ def _field(p: Printer, v: Get, layout: Layout) -> Name:
 
 WRITERS: Mapping[type[Value], Writer] = {
     Index: lambda p, v, layout: memory.opened(p, v.axis),
-    Load: lambda p, v, layout: p.defined(v, memory.load(p, v, layout), layout, p.depth(v)),
+    Load: memory.loaded,
     Reduce: lambda p, v, layout: p.defined(v, reductions.at_once(p, v, layout), layout, p.depth(v)),
     Get: _field,
     Scan: scans.scanned,

@@ -29,6 +29,7 @@ def tidied(source: str) -> str:
     _rename(function)
     ast.fix_missing_locations(function)
     text = re.sub(r'^(\s*)"# (.*)"$', r"\1# \2", _text(function), flags=re.M)
+    text = re.sub(r"^(\s*)\((\w+(?:, \w+)+)\) = ", r"\1\2 = ", text, flags=re.M)
     return "\n".join(part for line in text.splitlines() for part in wrapped(line))
 
 
@@ -126,7 +127,7 @@ def wrapped(line: str) -> list[str]:
     indent = line[: len(line) - len(line.lstrip())]
     match ast.parse(line.strip()).body[0]:
         case ast.Assign(targets=[target], value=(ast.Call() | ast.BinOp()) as value):
-            return broken(indent, f"{_text(target)} = ", value)
+            return broken(indent, f"{_text(target).strip('()')} = ", value)
         case ast.Expr(value=ast.Call() as value):
             return broken(indent, "", value)
         case ast.AugAssign(target=target, value=ast.Call() as value):

@@ -40,8 +40,8 @@ RESERVED = frozenset((
     "tl", "triton", "torch", "libdevice", "reference", "run", "device", "pid", "start", "group",
     "group_size", "tile", "math", "meta", "partial", "num_warps", "row", "col", "i", "k", "query",
     "key", "d", "e", "head", "batch", "outer", "part", "n_elements", "n_rows", "n_cols", "inside",
-    "mask", "carry", "is_last", "new_max", "shift", "p", "rescale", "tile_n", "tile_mean", "deviation",
-    "delta", "share", "block_m", "block_n", "block_k", "block_d", "block_e",
+    "mask", "pair", "carry", "is_last", "new_max", "shift", "p", "rescale", "tile_n", "tile_mean",
+    "deviation", "delta", "share", "block_m", "block_n", "block_k", "block_d", "block_e",
     "cdiv", "next_power_of_2", "dtype_of_offsets", "INDEX", "float32_precision", "PRECISION", "ALIGNMENT",
 ))  # fmt: skip
 """Names that kernels and launches use themselves."""

@@ -177,14 +177,14 @@ def shared(row: Axis, beside: sizes.Size) -> Share:
     return Share.of(row, programs)
 
 
-def walked_down(share: Share, col: tuple[Axis, ...]) -> Schedule:
-    """Tiles that walk down: nothing needs a row whole."""
+def walked_down(share: Share, col: tuple[Axis, ...], each: int = 1) -> Schedule:
+    """Tiles that walk down: nothing needs a row whole. A place of a row is `each` elements."""
     walks = {"part": Walk("grid"), "col": Walk("grid", "BLOCK_N"), "row": Walk("loop", "BLOCK_M", share)}
     length = product(a.size for a in col)
     sized = {"BLOCK_N": covering(length, WIDTH)}
     tiles = tuple(
         {
-            "BLOCK_M": f"{elements} // block_n",
+            "BLOCK_M": f"{elements // each} // block_n",
             "STAGES": where_wide(str(stages - 1), length),
             "num_warps": str(warps),
         }

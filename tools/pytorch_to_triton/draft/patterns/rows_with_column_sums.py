@@ -20,7 +20,7 @@ from pytorch_to_triton.draft.patterns import columns, pointwise, rows, window
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost, nest
 from pytorch_to_triton.draft.schedule.blocks import covering, elements_a_warp, is_heavy, stages
 from pytorch_to_triton.draft.schedule.conditions import always, at_most, kernels_by_first
-from pytorch_to_triton.draft.schedule.parts import in_halves
+from pytorch_to_triton.draft.schedule.parts import in_halves, is_in_pairs
 from pytorch_to_triton.draft.schedule.pattern import Pattern, Traits
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Share, Walk
 from pytorch_to_triton.draft.schedule.split import by_row, in_shares, staged
@@ -111,17 +111,18 @@ def longest(cluster: Cluster) -> int:
 
 
 def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
+    elements = 2 if is_in_pairs(cluster) else 1
     cluster = in_halves(cluster)
-    found = [Alternative("apart", apart(cluster)), walked_once(cluster)]
+    found = [Alternative("apart", apart(cluster)), walked_once(cluster, elements)]
     held = at_most(product(a.size for a in columns_of(cluster)[2]), rows.LARGEST_IN_REGISTERS)
     if held and of_rows_first(*divided(cluster)):
         found.insert(1, Alternative("apart_in_registers", apart(cluster, held), held, is_enough=True))
     return tuple(found)
 
 
-def walked_once(cluster: Cluster) -> Alternative:
+def walked_once(cluster: Cluster, elements: int) -> Alternative:
     """Rows and what is summed across them by one kernel, a share of the rows a program; then the shares'
-    sums."""
+    sums. A place of a row is so many elements."""
     above, group, col = columns_of(cluster)
     reduces_rows = len(cluster.reduces()) > len(across(cluster))
     fits = at_most(product(a.size for a in col), longest(cluster)) if reduces_rows else ""
@@ -135,7 +136,7 @@ def walked_once(cluster: Cluster) -> Alternative:
         walked = of_shares(cluster, share, group, col)
     else:
         share = columns.shared(row, beside * sizes.ceiling(product(a.size for a in col), columns.WIDTH))
-        walked = columns.walked_down(share, col)
+        walked = columns.walked_down(share, col, elements)
     first, rest = in_shares(cluster, row, share)
     kept = tuple(a for a in (*above, *group, *col) if a in axes_of(across(cluster)[0].args[0]))
     kernels = ((first, columns.above_all(walked, above)), (rest, columns.totals(kept, share.part)))

@@ -115,9 +115,15 @@ def _asks(condition: Value, axis: str) -> bool:
 
 
 def in_halves(cluster: Cluster) -> Cluster:
-    """The cluster in parts one behind the other, if it has such. In a loop, lanes should not skip any."""
+    """The cluster in parts one behind the other, or in pairs, if it has such: loops skip no lanes then."""
     divided = in_parts(cluster)
-    return divided[0] if divided and not divided[1].in_turn else cluster
+    return divided[0] if divided and (not divided[1].in_turn or divided[1].count == 2) else cluster
+
+
+def is_in_pairs(cluster: Cluster) -> bool:
+    """Whether its halves are neighbours."""
+    divided = in_parts(cluster)
+    return divided is not None and divided[1].in_turn and divided[1].count == 2
 
 
 def stores_as_it_reads(cluster: Cluster) -> bool:
