@@ -61,6 +61,11 @@ PYRAMID = (
     '    how = {"size": z.shape[2:], "mode": "bilinear", "align_corners": True}\n'
     "    return F.interpolate(x, **how) + F.interpolate(y, **how) + z\n"
 )
+TERMS = (
+    'INPUTS = {"x": "float32[M, N]", "z": "float32[M, D]"}\n'
+    'DIMS = {"M": [1, 8], "N": [5, 100], "D": [3, 20]}\n\n\n'
+    "def f(x, z):\n    return (x.abs().sum(-1) + 0.5 * z.logsumexp(-1)).mean()\n"
+)
 PASSED, LIMITED = "passed", "limited"
 
 
@@ -89,6 +94,12 @@ PASSED, LIMITED = "passed", "limited"
             COLUMNS, 3, {"M=512": PASSED, "M=513": PASSED, "M=0": PASSED}, id="columns of any length"
         ),
         pytest.param(PYRAMID, 1, {"N=2 H=5 W=7": PASSED, "N=1 H=1 W=1": PASSED}, id="steps of several sizes"),
+        pytest.param(
+            TERMS,
+            2,
+            {"M=7 N=33 D=9": PASSED, "M=3 N=1 D=2000": PASSED, "M=2 N=9 D=16385": LIMITED},
+            id="rows of two tensors",
+        ),
         pytest.param(DIVERGENCE, 2, {"M=7 N=33": PASSED, "M=130 N=1000": PASSED}, id="divergence"),
     ],
 )

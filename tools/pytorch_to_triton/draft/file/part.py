@@ -143,7 +143,8 @@ def _part_of(program: Program, setting: DraftSetting) -> Part:
         kernels |= {k.name: k for c in each.taken for k in c.kernels if k.name not in kernels}
         blocks.append(tuple(launches(each.group, each.taken, stage, setting.tuned, program.kept, models)))
     limited = [any_of([c.condition for c in taken]) for _, taken in first.values() if taken[-1].condition]
-    limits = strictest((*program.limits, *limited))
+    apart = [each for limit in limited for each in ([limit] if " or " in limit else limit.split(" and "))]
+    limits = strictest((*program.limits, *apart))
     order = tuple(each.group if isinstance(each, Launched) else each for each in launched)
     return Part(program, order, tuple(kernels.values()), tuple(blocks), limits=limits)
 

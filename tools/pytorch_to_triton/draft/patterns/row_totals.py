@@ -1,18 +1,18 @@
 """Totals of what each row comes to: the mean loss of logits, the target's gathered inside. What rows come to
-may be stored too, as a backward pass reads it.
+may be stored too, as a backward pass reads it. A row may be of two tensors, as it is in `rows`.
 
 Rows in any way that `rows` knows, then the totals. `in_shares`: a program walks a share of the rows;
 a second kernel takes the totals of all programs. `row_by_row`: the same for rows that fill a program.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.monoids import SUM
 from pytorch_to_triton.draft.ir.rewriting import rewritten
 from pytorch_to_triton.draft.ir.sizes import Size, product
-from pytorch_to_triton.draft.ir.values import Axis, Cluster, Reduce, Value, axes_in_order, axes_of
+from pytorch_to_triton.draft.ir.values import Axis, Cluster, Reduce, Value, axes_in_order, axes_of, walk
 from pytorch_to_triton.draft.patterns import rows
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost, lies_in_rows
 from pytorch_to_triton.draft.schedule.blocks import configurations, covering, elements_a_warp, stages
@@ -46,17 +46,21 @@ def match(cluster: Cluster) -> Mismatch | None:
         return Mismatch("it scans, or scatters")
     inner = cluster.inner_reduces()
     outer = [r for r in cluster.reduces() if r not in inner]
-    if len({frozenset(r.axes) for r in inner}) != 1 or len({axes_of(r) for r in inner}) != 1:
-        return Mismatch("it does not reduce rows along one set of axes first")
-    of_rows, col = axes_of(inner[0]), set(inner[0].axes)
+    if not inner or len({axes_of(r) for r in inner}) != 1:
+        return Mismatch("it does not reduce the same rows first")
+    of_rows, columns = axes_of(inner[0]), inner_columns(cluster)
+    if not 0 < len(columns) <= rows.MOST_WIDTHS:
+        return Mismatch("what it reduces of a row overlaps")
     places = [frozenset[Axis]().union(*map(axes_of, s.index)) for s in cluster.stores]
     if any(place not in (frozenset(), of_rows) for place in places):
         return Mismatch("it stores more than totals and what rows come to")
-    if any(r.monoid != SUM or set(r.axes) not in (of_rows, of_rows | col) for r in outer):
+    totals = [of_rows, *(of_rows.union(col) for col in columns)]
+    if any(r.monoid != SUM or set(r.axes) not in totals for r in outer):
         return Mismatch("it does not add up what rows come to")
     if not all(r.monoid.is_plain for r in inner):
         return Mismatch("what it reduces carries several values")
-    if any(innermost(v) not in col for v in cluster.loads() if of_rows | col <= axes_of(v)):
+    along = [(v, col) for v in cluster.loads() for col in columns if of_rows.union(col) <= axes_of(v)]
+    if any(innermost(v) not in col for v, col in along):
         return Mismatch("neighbours in memory are not reduced together")
     for part in by_row(nested(cluster), of_rows):
         if mismatch := rows.match(part):
@@ -64,18 +68,24 @@ def match(cluster: Cluster) -> Mismatch | None:
     n_rows = product(a.size for a in of_rows)
     if n_rows.is_Integer and int(n_rows) < rows.FEW_ROWS:
         return Mismatch("its rows are too few for a program each")
-    if at_most(product(a.size for a in col), rows.LARGEST_IN_REGISTERS) is None:
+    if any(at_most(product(a.size for a in col), rows.LARGEST_IN_REGISTERS) is None for col in columns):
         return Mismatch("its rows do not fit into registers")
     return None
 
 
+def inner_columns(cluster: Cluster) -> tuple[tuple[Axis, ...], ...]:
+    """The axes along which rows are reduced, those of each tensor by themselves."""
+    inner = cluster.inner_reduces()
+    return rows.columns_of(inner, walk(*inner))
+
+
 def nested(cluster: Cluster) -> Cluster:
     """Each total over all elements as that of its rows' totals."""
-    col = cluster.inner_reduces()[0].axes
+    columns = inner_columns(cluster)
 
     def by_rows(v: Value) -> Value | None:
         match v:
-            case Reduce(axes=axes) if set(axes) > set(col):
+            case Reduce(axes=axes) if col := next((c for c in columns if set(axes) > set(c)), ()):
                 row = replace(v, axes=col, name=None)
                 return replace(v, args=(row,), axes=tuple(a for a in axes if a not in col))
         return None
@@ -85,19 +95,21 @@ def nested(cluster: Cluster) -> Cluster:
 
 def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     cluster = nested(cluster)
-    col, of_rows = cluster.inner_reduces()[0].axes, axes_in_order(cluster.inner_reduces()[0])
+    (col, *beside), of_rows = inner_columns(cluster), axes_in_order(cluster.inner_reduces()[0])
     first, rest = by_row(cluster, set(of_rows))
     behind = always(rows.alternatives(rest)).kernels
     apart = [replace(a, kernels=(*a.kernels, *behind)) for a in rows.alternatives(first) if not a.is_enough]
     fused = fuse("row", in_memory_order(of_rows, cluster))(cluster)
-    fits = at_most(length := product(a.size for a in col), rows.LARGEST_IN_REGISTERS)
+    lengths = [product(a.size for a in axes) for axes in (col, *beside)]
+    fits, length = together(*(at_most(each, rows.LARGEST_IN_REGISTERS) for each in lengths)), lengths[0]
     assert fits is not None
     fill = together(more_than(length, LONG_ROW), fits)
     (row,) = axes_of(fused.inner_reduces()[0])
     share = Share.of(row, sizes.size(PROGRAMS), least=1)
     partial, final = in_shares(fused, row, share)
     gathered = Schedule({"part": Walk("loop", "BLOCK_N")}, ("part",), rows.GATHERS)
-    rewrites = (fuse("col", in_memory_order(col, cluster)),)
+    fused_columns = zip(("col", "k"), (col, *beside), strict=False)
+    rewrites = tuple(fuse(name, in_memory_order(axes, cluster)) for name, axes in fused_columns)
     n_loads = len([v for v in partial.loads() if {row, *col} <= axes_of(v)])
     shape = row.size, length
     several = ahead(
@@ -108,17 +120,20 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     ways = ("in_shares", fits, "BLOCK_M", several), ("row_by_row", fill, None, alone)
     for name, condition, block, templates in ways:
         if condition is not None:
-            walked = in_loop(Walk("loop", block, share), rewrites, length, templates)
+            walked = in_loop(Walk("loop", block, share), rewrites, lengths, templates)
             kernels = ((partial, walked), (final, gathered))
             found.append(Alternative(name, kernels, condition, is_enough=block is not None))
     return tuple(found)
 
 
-def in_loop(row: Walk, rewrites: tuple[Rewrite, ...], length: Size, tiles: Tiles) -> Schedule:
+def in_loop(row: Walk, rewrites: tuple[Rewrite, ...], lengths: Sequence[Size], tiles: Tiles) -> Schedule:
     """Rows whole, a few at a time or each by itself, with the next ones on their way."""
-    walks = {"part": Walk("grid"), "row": row, "col": Walk("whole", "BLOCK_N")}
-    order, configs = (("row", "col"), CONFIGS) if row.block else (("col",), LONG)
-    sized = {"BLOCK_N": covering(length)}
+    columns = dict(zip((("col", "BLOCK_N"), ("k", "BLOCK_K")), lengths, strict=False))
+    whole = {name: Walk("whole", block) for name, block in columns}
+    walks = {"part": Walk("grid"), "row": row, **whole}
+    order, configs = (("row", *whole), CONFIGS) if row.block else (tuple(whole), LONG)
+    sized = {block: covering(length) for (_, block), length in columns.items()}
+    tiles = rows.widened(tiles) if len(lengths) > 1 else tiles
     return Schedule(walks, order, configs, rewrites, sized, tiles[0], tiles, streams=True)
 
 

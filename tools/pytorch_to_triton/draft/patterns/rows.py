@@ -4,15 +4,16 @@
 loop, for rows that fit. `in_short_passes`: a loop again, where much is computed and a third and more of the
 block that holds a row would be empty. For few and very long rows, and for all that is reduced to one number:
 `split`, the partial results of chunks first; `staged`, the same for each of several statistics. A row of few
-channels is walked, or held, as channels by neighbours.
+channels is walked, or held, as channels by neighbours. One of two tensors, each with columns of its own, is
+walked, or held, as both.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from pytorch_to_triton.draft.ir.rewriting import repeated
 from pytorch_to_triton.draft.ir.sizes import product
-from pytorch_to_triton.draft.ir.values import Axis, Cluster, Map, axes_of
+from pytorch_to_triton.draft.ir.values import Axis, Cluster, Map, Reduce, Value, axes_of
 from pytorch_to_triton.draft.lower.tensor import digits
 from pytorch_to_triton.draft.patterns import pointwise
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost, lies_in_rows, nest
@@ -31,6 +32,7 @@ EXAMPLES = (
     "def timed_norm(x: 'float32[B, 16, N]', weight: 'float32[16]', time: 'float32[B, 16]'):\n"
     "    normed = torch.nn.functional.group_norm(x, 4, weight)\n"
     "    return normed * time.sigmoid()[:, :, None]",
+    "def two_terms(x: 'float32[M, N]', z: 'float32[M, D]'):\n    return x.abs().sum(-1) + z.square().sum(-1)",
 )
 TRAITS = Traits(asked_last=1, reduces="rows", joins=lies_in_rows)
 LOOPS = configurations("BLOCK_N num_warps", (16384, 16), (8192, 16), (4096, 8), (1024, 4))
@@ -46,6 +48,10 @@ TILES = ((2048, 512), (4096, 512), (4096, 1024), (8192, 1024), (1024, 256))
 """Elements of a program and of a warp: short rows many to a program, long ones by themselves."""
 APART, SHARING = 1024, 2048
 """Elements of a program first, where rows have nothing in common that is read, and where they have."""
+WHOLE = ({"num_warps": "min(max(block_n // 512, 1), 16)"},)
+"""For all that there is in one program."""
+MOST_WIDTHS = 2
+"""Tensors of different columns that a row may be of."""
 LARGEST_IN_REGISTERS = 16384
 MOST_CHANNELS = 16
 """Of a row too long for registers each channel is then long enough for a loop of its own."""
@@ -60,12 +66,27 @@ SHORTEST_ROW = 16
 
 
 def match(cluster: Cluster) -> Mismatch | None:
-    if mismatch := no_single_walk(cluster):
-        return mismatch
-    axes = cluster.reduces()[0].axes
+    columns = columns_of(cluster.reduces(), cluster.values())
+    if not 0 < len(columns) <= MOST_WIDTHS:
+        return Mismatch("it reduces nothing, or what it reduces of a row overlaps")
     if len({axes_of(r) for r in cluster.reduces()}) > 1:
         return Mismatch("a statistic would be computed again for every element that uses it")
-    # The largest operands decide: what lacks an axis, such as a mask, is little beside them.
+    found = (unwalked(cluster, axes) or _across(cluster, axes) for axes in columns)
+    return next(filter(None, found), None)
+
+
+def columns_of(reduces: Sequence[Reduce], values: Iterable[Value]) -> tuple[tuple[Axis, ...], ...]:
+    """The axes along which rows are reduced, those of each tensor by themselves; none where they overlap, or
+    some of the values vary along those of several."""
+    columns = {frozenset(r.axes): r.axes for r in reduces}
+    every = [axis for axes in columns for axis in axes]
+    mixed = any(sum(not axes_of(v).isdisjoint(axes) for axes in columns) > 1 for v in values)
+    return () if mixed or len(every) > len({*every}) else tuple(columns.values())
+
+
+def _across(cluster: Cluster, axes: tuple[Axis, ...]) -> Mismatch | None:
+    """Whether rows lie across memory. The largest operands decide: what lacks an axis, such as a mask, is
+    little beside them."""
     reduced_loads = [load for load in cluster.loads() if set(axes) & set(axes_of(load))]
     most = max((len(axes_of(load)) for load in reduced_loads), default=0)
     inner = {innermost(load) for load in reduced_loads if len(axes_of(load)) == most}
@@ -79,11 +100,15 @@ def no_single_walk(cluster: Cluster) -> Mismatch | None:
     reduced = {r.axes for r in cluster.reduces()}
     if len(reduced) != 1:
         return Mismatch("it has not one set of reduced axes")
+    return unwalked(cluster, reduced.pop())
+
+
+def unwalked(cluster: Cluster, axes: tuple[Axis, ...]) -> Mismatch | None:
+    """Why no walk over these axes has all reductions along them."""
     if cluster.scans():
         return Mismatch("it scans")
     if any(repeated(store.value) for store in cluster.stores):
         return Mismatch("it would reduce the same again along an axis of its result")
-    (axes,) = reduced
     if set(cluster.free()) & set(axes) and not set(axes) <= set(cluster.free()):
         return Mismatch("it stores a value along some of the reduced axes")
     if _slides(cluster, axes):
@@ -102,6 +127,8 @@ def _slides(cluster: Cluster, axes: tuple[Axis, ...]) -> bool:
 
 
 def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
+    if len(columns_of(cluster.reduces(), cluster.values())) > 1:
+        return of_widths(cluster)
     reduced = in_memory_order(cluster.reduces()[0].axes, cluster)
     rows = tuple(a for a in cluster.free() if a not in reduced)
     n_rows, length = product(a.size for a in rows), product(a.size for a in reduced)
@@ -132,6 +159,39 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
             short = replace(loop, configs=SHORT_LOOPS)
             found.append(Alternative("in_short_passes", ((cluster, short),), emptied))
     return tuple(found)
+
+
+def of_widths(cluster: Cluster) -> tuple[Alternative, ...]:
+    """Rows of two tensors, of which each has columns of its own."""
+    first, second = (
+        in_memory_order(axes, cluster) for axes in columns_of(cluster.reduces(), cluster.values())
+    )
+    rows = tuple(a for a in cluster.free() if a not in (*first, *second))
+    whole, rewrites = nest(
+        ("row", rows, Walk("grid", "BLOCK_M")),
+        ("col", first, Walk("whole", "BLOCK_N")),
+        ("k", second, Walk("whole", "BLOCK_K")),
+    )
+    loops = {"row": Walk("grid"), "col": Walk("loop", "BLOCK_N"), "k": Walk("loop", "BLOCK_K")}
+    passes = tuple({**config, "BLOCK_K": config["BLOCK_N"]} for config in LOOPS)
+    looped = Schedule({n: loops[n] for n in whole}, ("col", "k"), passes, rewrites)
+    lengths = [product(a.size for a in axes) for axes in (first, second)]
+    sized = dict(zip(("BLOCK_N", "BLOCK_K"), map(covering, lengths), strict=True))
+    templates = widened(tiles(suited(cluster, rows, first)) if rows else WHOLE)
+    configs = ROWS if rows else WARPS
+    held = Schedule(whole, tuple(whole), configs, rewrites, sized, templates[0], templates)
+    found = [Alternative("in_passes", ((cluster, looped),))]
+    fits = together(*(at_most(length, LARGEST_IN_REGISTERS) for length in lengths))
+    if fits is not None:
+        found.append(Alternative("in_registers", ((cluster, held),), fits, is_enough=bool(rows)))
+    return tuple(found)
+
+
+def widened(templates: Sequence[Mapping[str, str]]) -> tuple[Mapping[str, str], ...]:
+    """The configurations for rows of both."""
+    return tuple(
+        {n: t.replace("block_n", "(block_n + block_k)") for n, t in each.items()} for each in templates
+    )
 
 
 def computes_much(cluster: Cluster, reduced: tuple[Axis, ...]) -> bool:
@@ -205,9 +265,8 @@ def whole_at_once(reduced: Axes) -> Schedule:
     """All that there is in one program."""
     walks, rewrites = nest(("col", reduced, Walk("whole", "BLOCK_N")))
     configs = tuple({"num_warps": w} for w in (4, 8, 16))
-    untuned = {"num_warps": "min(max(block_n // 512, 1), 16)"}
     sized = {"BLOCK_N": covering(product(a.size for a in reduced))}
-    return Schedule(walks, ("col",), configs, rewrites, sized, untuned)
+    return Schedule(walks, ("col",), configs, rewrites, sized, WHOLE[0])
 
 
 def chunked(cluster: Cluster, condition: str) -> Alternative:
