@@ -190,7 +190,7 @@ def of_widths(cluster: Cluster) -> tuple[Alternative, ...]:
 def widened(templates: Sequence[Mapping[str, str]]) -> tuple[Mapping[str, str], ...]:
     """The configurations for rows of both."""
     return tuple(
-        {n: t.replace("block_n", "(block_n + block_k)") for n, t in each.items()} for each in templates
+        {n: t.replace("block_n", "max(block_n, block_k)") for n, t in each.items()} for each in templates
     )
 
 
