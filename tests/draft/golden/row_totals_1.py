@@ -57,40 +57,14 @@ def out_in_passes_0_kernel(
 
 
 @triton.jit
-def out_in_passes_1_kernel(
-    out_row_0_ptr,
-    partial_ptr,
-    M,
-    BLOCK_N: tl.constexpr,
-    INDEX: tl.constexpr,
-):
+def out_in_passes_1_kernel(out_row_0_ptr, out_ptr, M, BLOCK_N: tl.constexpr):
     """Taken at any size."""
-    tl.static_assert(4096 % BLOCK_N == 0)
-    part = tl.program_id(0).to(INDEX)
     total_acc = tl.zeros([BLOCK_N], tl.float32)
-    for start in range(0, 4096, BLOCK_N):
-        i = start + tl.arange(0, BLOCK_N)
-        col = part * 4096 + i
-        inside = col < M
-        out_row_0 = tl.load(
-            out_row_0_ptr + col,
-            mask=inside,
-            other=0.0,
-            eviction_policy="evict_first",
-        )
+    for start in range(0, M, BLOCK_N):
+        col = start + tl.arange(0, BLOCK_N)
+        col_mask = col < M
+        out_row_0 = tl.load(out_row_0_ptr + col, mask=col_mask, other=0.0)
         total_acc += out_row_0
-    tl.store(partial_ptr + part, tl.sum(total_acc, axis=0))
-
-
-@triton.jit
-def out_in_passes_2_kernel(partial_ptr, out_ptr, n_parts, BLOCK_N: tl.constexpr):
-    """Taken at any size."""
-    total_acc = tl.zeros([BLOCK_N], tl.float32)
-    for start in range(0, n_parts, BLOCK_N):
-        part = start + tl.arange(0, BLOCK_N)
-        part_mask = part < n_parts
-        partial = tl.load(partial_ptr + part, mask=part_mask, other=0.0)
-        total_acc += partial
     tl.store(out_ptr, tl.sum(total_acc, axis=0))
 
 

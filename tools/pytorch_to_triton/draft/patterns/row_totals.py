@@ -16,7 +16,7 @@ from pytorch_to_triton.draft.ir.values import Axis, Cluster, Reduce, Value, axes
 from pytorch_to_triton.draft.patterns import rows
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost, lies_in_rows
 from pytorch_to_triton.draft.schedule.blocks import configurations, covering, elements_a_warp, stages
-from pytorch_to_triton.draft.schedule.conditions import always, at_most, more_than, together
+from pytorch_to_triton.draft.schedule.conditions import at_most, more_than, together
 from pytorch_to_triton.draft.schedule.pattern import Traits
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Rewrite, Schedule, Share, Walk
 from pytorch_to_triton.draft.schedule.split import by_row, in_shares
@@ -97,7 +97,8 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     cluster = nested(cluster)
     (col, *beside), of_rows = inner_columns(cluster), axes_in_order(cluster.inner_reduces()[0])
     first, rest = by_row(cluster, set(of_rows))
-    behind = always(rows.alternatives(rest)).kernels
+    plain, *_ = rows.alternatives(rest)
+    behind = plain.kernels  # One program: what it reads is little beside the rows.
     apart = [replace(a, kernels=(*a.kernels, *behind)) for a in rows.alternatives(first) if not a.is_enough]
     fused = fuse("row", in_memory_order(of_rows, cluster))(cluster)
     lengths = [product(a.size for a in axes) for axes in (col, *beside)]
