@@ -88,6 +88,13 @@ PASSED, LIMITED = "passed", "limited"
             {"M=8193 N=5": PASSED, "M=1 N=1": PASSED, "M=3 N=16384": PASSED, "M=2 N=16385": LIMITED},
             id="loss",
         ),
+        # Rows of 5 are few beside those of 4,096, but not for a kernel of one long row a program.
+        pytest.param(
+            LOSS.replace("[5, 100]", "[5, 4096]"),
+            4,
+            {"M=9 N=5": PASSED, "M=3 N=1025": PASSED},
+            id="short beside long",
+        ),
         pytest.param(LONG_LOSS, 4, {"M=3 N=16384": PASSED, "M=3 N=16385": PASSED}, id="loss of both"),
         pytest.param(LONG_NORM, 4, {"M=2": PASSED}, id="rows of whole chunks"),
         pytest.param(

@@ -85,9 +85,7 @@ class Surroundings:
 
 def choices(group: Group, base: str, stage: Stage, around: Surroundings) -> tuple[Choice, ...]:
     """The group's kernels, what no other choice is for last: its condition, if any, is the group's limit."""
-    found = chosen(group, stage, around.deciding)
-    if not all(any(not a.condition or holds(a.condition, p) for a in found) for p in around.points):
-        found = chosen(group, stage, around.points)
+    found = chosen(group, stage, around)
     found = tuple(in_cache(alternative, around.read_again) for alternative in found)
     names = [base, *(f"{base}_{alternative.name}" for alternative in found[1:])]
     conditions = [a.condition for a in found]
@@ -144,19 +142,22 @@ def launches(
     return [*before, *decided(branches, any_of(conditions) if conditions[-1] else "")]
 
 
-def chosen(group: Group, stage: Stage, points: Sequence[Mapping[str, int]]) -> tuple[Alternative, ...]:
-    """The plain alternative; else the best ones, down to the first that leaves no size to others.
+def chosen(group: Group, stage: Stage, around: Surroundings) -> tuple[Alternative, ...]:
+    """The plain alternative; else the best ones, down to the first that leaves no size to others: small sizes
+    take part where those for the others leave them something.
 
     Their blocks are no longer than these sizes: longer ones are lanes without an element, and a loop of which
     no case sees a second turn.
     """
+    points = around.points
     found: tuple[Alternative, ...] = group.pattern.alternatives(group.cluster)
     if stage == 1:
         kernels = tuple((c, replace(at_hand(c, s, points), aligned="")) for c, s in found[0].kernels)
         return (replace(found[0], kernels=kernels),)
-    left, chain = list(points), list[Alternative]()
+    left, chain = list(around.deciding), list[Alternative]()
+    small = [p for p in points if p not in left]
     for alternative in reversed(found):
-        taken = [p for p in left if not alternative.condition or holds(alternative.condition, p)]
+        taken = [p for p in left if takes(alternative, p)]
         if points and alternative.condition and not taken:
             continue
         kernels = tuple((c, at_hand(c, schedule, taken)) for c, schedule in alternative.kernels)
@@ -167,9 +168,16 @@ def chosen(group: Group, stage: Stage, points: Sequence[Mapping[str, int]]) -> t
         if is_rest or (points and alternative.is_right_everywhere and not left):
             alternative = replace(alternative, condition="")
         chain.append(alternative)
+        if not left:
+            left, small = [p for p in small if not any(takes(a, p) for a in chain)], []
         if not alternative.condition or (points and alternative.is_enough and not left):
             break
     return tuple(chain)
+
+
+def takes(alternative: Alternative, point: Mapping[str, int]) -> bool:
+    """Whether it may be taken at these sizes."""
+    return not alternative.condition or holds(alternative.condition, point)
 
 
 def decided(branches: Sequence[tuple[str, list[Lines]]], limit: str) -> list[Lines]:
