@@ -155,7 +155,6 @@ def chosen(group: Group, stage: Stage, around: Surroundings) -> tuple[Alternativ
         kernels = tuple((c, replace(at_hand(c, s, points), aligned="")) for c, s in found[0].kernels)
         return (replace(found[0], kernels=kernels),)
     left, chain = list(around.deciding), list[Alternative]()
-    small = [p for p in points if p not in left]
     for alternative in reversed(found):
         taken = [p for p in left if takes(alternative, p)]
         if points and alternative.condition and not taken:
@@ -169,7 +168,7 @@ def chosen(group: Group, stage: Stage, around: Surroundings) -> tuple[Alternativ
             alternative = replace(alternative, condition="")
         chain.append(alternative)
         if not left:
-            left, small = [p for p in small if not any(takes(a, p) for a in chain)], []
+            left = [p for p in points if not any(takes(a, p) for a in chain)]
         if not alternative.condition or (points and alternative.is_enough and not left):
             break
     return tuple(chain)

@@ -127,8 +127,9 @@ def _slides(cluster: Cluster, axes: tuple[Axis, ...]) -> bool:
 
 
 def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
-    if len(columns_of(cluster.reduces(), cluster.values())) > 1:
-        return of_widths(cluster)
+    columns = columns_of(cluster.reduces(), cluster.values())
+    if len(columns) > 1:
+        return of_widths(cluster, *columns)
     reduced = in_memory_order(cluster.reduces()[0].axes, cluster)
     rows = tuple(a for a in cluster.free() if a not in reduced)
     n_rows, length = product(a.size for a in rows), product(a.size for a in reduced)
@@ -161,11 +162,11 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     return tuple(found)
 
 
-def of_widths(cluster: Cluster) -> tuple[Alternative, ...]:
+def of_widths(
+    cluster: Cluster, columns: tuple[Axis, ...], others: tuple[Axis, ...]
+) -> tuple[Alternative, ...]:
     """Rows of two tensors, of which each has columns of its own."""
-    first, second = (
-        in_memory_order(axes, cluster) for axes in columns_of(cluster.reduces(), cluster.values())
-    )
+    first, second = (in_memory_order(axes, cluster) for axes in (columns, others))
     rows = tuple(a for a in cluster.free() if a not in (*first, *second))
     whole, rewrites = nest(
         ("row", rows, Walk("grid", "BLOCK_M")),
