@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -12,9 +11,7 @@ from typing import Any
 
 import anyio
 
-from kernelbench.drafting import WaysDrafted, declared_of, drafted, inputs_of, origin_of, refusal_of
 from kernelbench.problems import Problem
-from kernelbench.records import MACHINE, Record, Records
 from pytorch_to_triton.benchmark.traffic import traffic_of
 from pytorch_to_triton.convert.resolve import DraftOrigin
 from pytorch_to_triton.draft.file.launches import Stage
@@ -25,14 +22,25 @@ from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.places import write_atomically
 from pytorch_to_triton.schema.job import Job, Outcome, Runtime
 from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.sweep.drafting import (
+    WaysDrafted,
+    declared_of,
+    drafted,
+    inputs_of,
+    origin_of,
+    refusal_of,
+)
+from pytorch_to_triton.sweep.engine import LONGEST
+from pytorch_to_triton.sweep.items import digest_of, text_of
+from pytorch_to_triton.sweep.journal import Journal, Record
 from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.validate import validate
 
 HERE = Path(__file__).resolve().parent
 CHECK, TIMING = str(HERE / "check.py"), str(HERE / "timing.py")
 SEED = 20
-LONGEST = 1000
-"""Characters of a message in a record."""
+MACHINE = "*"
+"""The item of a record that is about the machine."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +49,7 @@ class Setting:
 
     worker: WorkerClient
     runtime: Runtime
-    records: Records
+    journal: Journal
     out: Path
     """The results folder; paths in records are relative to it."""
     stage: Stage
@@ -64,8 +72,16 @@ class Setting:
 
     def draft(self, problem: Problem) -> Record:
         """The problem's draft; empty where it has none."""
-        record = self.records.draft(problem.key) or {}
+        record = self.journal.of(problem.key, "draft", "") or {}
         return record if record.get("status") == "drafted" else {}
+
+    def digest(self, phase: str, problem: Problem) -> str | None:
+        """Of what the phase is about, the problem or its draft; None where that is missing."""
+        if phase == "draft":
+            about = (problem.function, problem.declared, problem.backward, self.stage)
+            return digest_of(text_of(problem.path), *about)
+        made: str | None = self.draft(problem).get("made", "" if phase in WITHOUT_DRAFT else None)
+        return made
 
     async def ask(self, kind: str, arguments: Mapping[str, Any], needs: tuple[str, ...] = ()) -> Record:
         """What one of the files beside this answers; or how it ended instead."""
@@ -76,27 +92,11 @@ class Setting:
 
 SIZED = ("check", "validate")
 """Phases that small sizes will do for."""
+DEVICE_ONLY = ("compile", "time")
+WITHOUT_DRAFT = DEVICE_ONLY
+"""Phases for problems that are not drafted, too: eager and torch.compile are timed all the same."""
 
-Phase = Callable[[Setting, Problem], Awaitable[Record]]
-
-
-async def record_of(setting: Setting, problem: Problem, phase: str) -> Record:
-    """The record of one phase of one problem, whatever happens in it."""
-    began = time.perf_counter()
-    try:
-        # The worker ends jobs that take too long; this bounds what goes on between them.
-        with anyio.fail_after(setting.seconds * 1.1 + 5):
-            record = await PHASES[phase](setting, problem)
-    except TimeoutError:
-        record = {"status": "timed_out", "why": f"not done within {setting.seconds:g} s"}
-    except Refusal as refusal:
-        record = {"status": "refused", "why": refusal.message[:LONGEST], "hint": refusal.hint[:LONGEST]}
-    except Exception as error:  # a defect costs one row
-        record = {"status": "raised", "why": f"{type(error).__name__}: {error}"[:LONGEST]}
-    digest = {} if phase == "draft" else {"digest": setting.draft(problem).get("digest")}
-    seconds = round(time.perf_counter() - began, 3)
-    named = {"problem": problem.key, "name": problem.name, "phase": phase, "where": setting.where(phase)}
-    return {**named, **digest, "seconds": seconds, **record}
+Work = Callable[[Setting, Problem], Awaitable[Record]]
 
 
 async def draft_problem(setting: Setting, problem: Problem) -> Record:
@@ -136,7 +136,7 @@ async def draft_problem(setting: Setting, problem: Problem) -> Record:
         "ways": ways,
         **costs,
         "stage": setting.stage,
-        "digest": hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16],
+        "made": digest_of(texts),
         "inputs": inputs_of(origin),
         "dims": declared.get("DIMS") or {},
         "requires": list(declared.get("REQUIRES") or ()),
@@ -208,7 +208,7 @@ async def validate_problem(setting: Setting, problem: Problem) -> Record:
 
 def small_options(setting: Setting, problem: Problem, draft: Record) -> Options:
     """The draft's dims at the sizes that check.py found to be taken by both sides."""
-    checked = setting.records.of(problem.key, "check", setting.where("check")) or {}
+    checked = setting.journal.of(problem.key, "check", setting.where("check")) or {}
     if not checked.get("dims"):
         return NO_OPTIONS
     dims = {name: str(size) for name, size in checked["dims"].items()}
@@ -268,7 +268,7 @@ async def imports_of_timings(setting: Setting) -> tuple[str, ...]:
 async def measure_machine(setting: Setting) -> Record:
     """The record of this machine: what it is, and its copy bandwidth."""
     answer = await setting.ask(TIMING, {"what": "machine"}, setting.needs)
-    named = {"problem": MACHINE, "phase": "machine", "where": setting.where("machine")}
+    named = {"item": MACHINE, "phase": "machine", "where": setting.where("machine")}
     return {**named, "imports": setting.needs, **answer}
 
 
@@ -282,7 +282,7 @@ def ended(outcome: Outcome) -> dict[str, Any]:
     return {"status": outcome.status, "why": f"{outcome.detail}{said}"[:LONGEST]}
 
 
-PHASES: Mapping[str, Phase] = {
+PHASES: Mapping[str, Work] = {
     "draft": draft_problem,
     "check": check_problem,
     "validate": validate_problem,

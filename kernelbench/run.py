@@ -8,26 +8,23 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import get_args
 
-from kernelbench.drafting import WaysDrafted
-from kernelbench.engine import Report, Run, deadline, in_lanes, parser_of, start, words
-from kernelbench.phases import PHASES, Setting, imports_of_timings, measure_machine, record_of
+from kernelbench.command import Report, Run, deadline, parser_of, start, words
+from kernelbench.phases import DEVICE_ONLY, MACHINE, PHASES, Setting, imports_of_timings, measure_machine
 from kernelbench.problems import Problem, chosen, problems_in
-from kernelbench.records import MACHINE, Record, Records
 from kernelbench.table import write_tables
 from pytorch_to_triton.errors import MissingRequirement
 from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.sweep.drafting import WaysDrafted
+from pytorch_to_triton.sweep.engine import Phase, do_phase
+from pytorch_to_triton.sweep.journal import Journal, Record, open_journal
 from pytorch_to_triton_server.machine import choose_runtime
 
-DEVICE_ONLY = ("compile", "time")
-WITHOUT_DRAFT = ("draft", *DEVICE_ONLY)
-"""Phases for problems that are not drafted, too: eager and torch.compile are timed all the same."""
 RESULTS = Path("benchmarks/kernelbench")
 IMPORTED_AHEAD = {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
 """The fork server imports torch.compile: no pool of processes may start with it."""
@@ -96,27 +93,38 @@ async def run_problems(
         print("No problem has such a level or name.", file=sys.stderr)
         return 2
     out = given.out.resolve()
-    records = Records(out / "records.jsonl")
-    with deadline(given.deadline):
-        runtime = await choose_runtime(worker, given.device)
-        setting = Setting(
-            worker,
-            runtime,
-            records,
-            out,
-            given.stage,
-            small=runtime.interpreter if given.small is None else given.small,
-            seconds=given.seconds_per_problem,
-            ways=given.ways,
-            max_autotune=given.max_autotune,
-        )
-        possible = [phase for phase in usual if phase not in DEVICE_ONLY or not runtime.interpreter]
-        for phase in given.phase or possible:
-            if phase in DEVICE_ONLY:
-                setting = await on_measured_machine(setting)
-            await do_phase(setting, given, problems, phase)
-    print(f"{write(out, records)} is written.")
+    with open_journal(out) as journal:
+        with deadline(given.deadline):
+            await do_phases(given, worker, problems, usual, journal)
+        print(f"{write(out, journal)} is written.")
     return 0
+
+
+async def do_phases(
+    given: argparse.Namespace,
+    worker: WorkerClient,
+    problems: Sequence[Problem],
+    usual: Sequence[str],
+    journal: Journal,
+) -> None:
+    """Do the phases that are named, or the usual ones that can be done here, one after the other."""
+    runtime = await choose_runtime(worker, given.device)
+    setting = Setting(
+        worker,
+        runtime,
+        journal,
+        given.out.resolve(),
+        given.stage,
+        small=runtime.interpreter if given.small is None else given.small,
+        seconds=given.seconds_per_problem,
+        ways=given.ways,
+        max_autotune=given.max_autotune,
+    )
+    possible = [phase for phase in usual if phase not in DEVICE_ONLY or not runtime.interpreter]
+    for phase in given.phase or possible:
+        if phase in DEVICE_ONLY:
+            setting = await on_measured_machine(setting)
+        await do_phase(phase_of(setting, given, phase), problems, journal, given.again, said)
 
 
 async def on_measured_machine(setting: Setting) -> Setting:
@@ -128,44 +136,26 @@ async def on_measured_machine(setting: Setting) -> Setting:
         raise MissingRequirement("Timing needs a GPU.", "Leave out the phases compile and time.")
     if setting.needs:
         return setting
-    known = setting.records.of(MACHINE, "machine", setting.where("machine")) or {}
+    known = setting.journal.of(MACHINE, "machine", setting.where("machine")) or {}
     imports = tuple(known.get("imports", ())) or await imports_of_timings(setting)
     # A device may not be usable in what is forked from a process that has imported some of them.
     for ahead in (replace(setting, needs=imports), setting):
         record = await measure_machine(ahead)
         if record["status"] == "measured":
-            setting.records.add(record)
+            setting.journal.add(record)
             return ahead
     raise MissingRequirement(f"The GPU cannot be measured: {record['why']}.", "See whether torch can use it.")
 
 
-async def do_phase(
-    setting: Setting, given: argparse.Namespace, problems: Sequence[Problem], phase: str
-) -> None:
-    """One phase of all problems that need it, side by side but for timings; each is recorded as it ends."""
-    needed = [problem for problem in problems if is_needed(setting, problem, phase, given.again)]
-    count, crowded, began = lanes(setting, given, phase), list[Problem](), time.monotonic()
-
-    async def work(problem: Problem, waiting: int) -> None:
-        record = await record_of(setting, problem, phase)
-        setting.records.add(record)
-        if "out of memory" in str(record.get("why")).lower():
-            crowded.append(problem)
-        print(f"{time.monotonic() - began:6.1f} s  {line_of(record)}  ({waiting} wait)", flush=True)
-
-    await in_lanes(needed, count, work)
-    await in_lanes(crowded[:] if count > 1 else [], 1, work)  # they may have memory enough alone
-
-
-def is_needed(setting: Setting, problem: Problem, phase: str, again: str | None) -> bool:
-    """Whether the phase can be done with the problem, and has not been yet."""
-    draft = setting.records.draft(problem.key) or {}
-    if phase not in WITHOUT_DRAFT and draft.get("status") != "drafted":
-        return False
-    if again == "all" or (phase == "draft" and draft.get("stage", setting.stage) != setting.stage):
-        return True
-    where = setting.where(phase)
-    return not setting.records.is_done(problem.key, phase, where, retried=again == "failed")
+def phase_of(setting: Setting, given: argparse.Namespace, name: str) -> Phase[Problem]:
+    return Phase(
+        name=name,
+        where=setting.where(name),
+        lanes=lanes(setting, given, name),
+        seconds=setting.seconds,
+        work=partial(PHASES[name], setting),
+        digest=partial(setting.digest, name),
+    )
 
 
 def lanes(setting: Setting, given: argparse.Namespace, phase: str) -> int:
@@ -177,6 +167,11 @@ def lanes(setting: Setting, given: argparse.Namespace, phase: str) -> int:
     return max(1, count)
 
 
+async def said(record: Record, finished: int, count: int) -> None:
+    """A line for each record as it comes."""
+    print(f"{finished:5} of {count}  {line_of(record)}", flush=True)
+
+
 def line_of(record: Record) -> str:
     """A record in a line: `validate  1/19  19_ReLU: passed`."""
     refusal = record.get("refusal") or {}
@@ -184,7 +179,7 @@ def line_of(record: Record) -> str:
     results = [f"{len(record['ways'])} ways"] if record.get("ways") else []
     results += [f"{name} {shown(what)}" for name, what in (record.get("implementations") or {}).items()]
     details = "; ".join([*results, *([said[:150]] if said else []), f"{record['seconds']:.1f} s"])
-    return f"{record['phase']:8}  {record['problem']:>6}  {record['name']}: {record['status']} ({details})"
+    return f"{record['phase']:8}  {record['item']:>6}  {record['name']}: {record['status']} ({details})"
 
 
 def shown(implementation: Record) -> str:

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from kernelbench.engine import flat, table_row, write_again
+from kernelbench.command import flat, table_row, write_again
+from kernelbench.phases import MACHINE
 from kernelbench.problems import in_order
-from kernelbench.records import MACHINE, Record, Records
+from pytorch_to_triton.sweep.journal import Journal, Record
 
 DENSE_CONVOLUTION = re.compile(r"conv_(standard|transposed)")
 """Level 1's convolutions that are the library's strength; depthwise and pointwise ones are not among them."""
@@ -95,17 +96,16 @@ def ratio(over: float | None, under: float | None) -> float | None:
     return over / under if over is not None and under else None
 
 
-def row_of(problem: str, records: Records) -> Row:
+def row_of(problem: str, journal: Journal) -> Row:
     """A problem's row; records about an earlier draft of it are left out."""
-    draft = records.draft(problem) or {}
+    draft = journal.of(problem, "draft", "") or {}
     ways = draft.get("ways") or {}
-    digest = draft.get("digest")
-    current = [r for r in records.last.values() if r["problem"] == problem and r.get("digest") == digest]
+    current = [draft, *about_draft(journal, problem)]
     timing = next((r for r in current if r["phase"] == "time"), {})
     implementations = timing.get("implementations") or {}
     medians = {name: of.get("median_ms") for name, of in implementations.items()}
     checks = {phase: worst(r for r in current if r["phase"] == phase) for phase in ("validate", "check")}
-    machine = records.of(MACHINE, "machine", "device") or {}
+    machine = journal.of(MACHINE, "machine", "device") or {}
     traffic = draft.get("traffic")
     floor = ratio(timing.get("bytes"), machine.get("copy_gb_per_s"))
     chosen = (implementations.get("drafted") or {}).get("way") or next(iter(ways), "")
@@ -243,23 +243,28 @@ def line_of(row: Row) -> str:
     return table_row(cells)
 
 
-def write_tables(out: Path, records: Records, title: str = "KernelBench") -> Path:
+def write_tables(out: Path, journal: Journal, title: str = "KernelBench") -> Path:
     """Write `table.md` and `rows.jsonl` into the folder; the path of the first."""
-    rows = [row_of(problem, records) for problem in recorded(records)]
+    rows = [row_of(problem, journal) for problem in recorded(journal)]
     computed = [
         {**asdict(r), "vs_eager": r.vs_eager, "vs_compile": r.vs_compile, "share": r.share} for r in rows
     ]
     out.mkdir(parents=True, exist_ok=True)
     (out / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in computed), encoding="utf-8")
-    machine = records.of(MACHINE, "machine", "device") or {}
+    machine = journal.of(MACHINE, "machine", "device") or {}
     (out / "table.md").write_text(markdown(title, rows, machine), encoding="utf-8")
     return out / "table.md"
 
 
-def recorded(records: Records) -> list[str]:
+def recorded(journal: Journal) -> list[str]:
     """The problems of which anything is known, in order."""
-    known = {problem for problem, _, _ in records.last if problem != MACHINE}
-    return sorted(known, key=in_order)
+    return sorted((problem for problem in journal.items() if problem != MACHINE), key=in_order)
+
+
+def about_draft(journal: Journal, problem: str) -> list[Record]:
+    """The records of all phases that are about the problem's draft as it is now."""
+    made = (journal.of(problem, "draft", "") or {}).get("made", "")
+    return [r for r in journal.about(problem) if r["phase"] != "draft" and r.get("digest") == made]
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import anyio.to_process
 
-from kernelbench.drafting import Origin, origin_of
 from mutants.functions import files
 from mutants.mutate import is_chosen
 from pytorch_to_triton.convert.request import ConversionRequest
@@ -16,6 +15,7 @@ from pytorch_to_triton.draft.library import PURE
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.sweep.drafting import Origin, origin_of
 from reference_benchmarks.kernel_index import kernel_pages
 
 EXAMPLES = ("channel_logsumexp", "gelu_bias", "layer_norm", "rms_norm_residual", "softmax", "swiglu")

@@ -12,7 +12,6 @@ from typing import Any
 
 import anyio
 
-from kernelbench.records import Record
 from mutants.bases import Base
 from mutants.compiled import OF_DTYPES, Comparison
 from mutants.mutate import Mutant, digest_of, with_tripwire
@@ -21,6 +20,7 @@ from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import Verdict
+from pytorch_to_triton.sweep.journal import Record
 from pytorch_to_triton.targets.describe import declaration_of
 from pytorch_to_triton.validate.conclusion import WRONG
 from pytorch_to_triton.validate.notes import second_turn
@@ -71,7 +71,7 @@ async def judge_base(judging: Judging, base: Base) -> Record:
         "never_launched": verdict.never_launched,
         "skipped": [skip.what for skip in verdict.skipped],
     }
-    about = {"problem": base.name, "phase": PHASE, "where": judging.where, "digest": digest_of(base.text)}
+    about = {"item": base.name, "phase": PHASE, "where": judging.where, "digest": digest_of(base.text)}
     return {**about, "status": verdict.verdict, "why": verdict.summary, **known}
 
 
@@ -99,7 +99,7 @@ async def judge(
 
 
 def record_of(judging: Judging, mutant: Mutant, fate: Fate, began: float) -> Record:
-    about = {"problem": mutant.key, "phase": PHASE, "where": judging.where, "digest": mutant.digest}
+    about = {"item": mutant.key, "phase": PHASE, "where": judging.where, "digest": mutant.digest}
     seconds = round(time.monotonic() - began, 1)
     return {**about, "id": mutant.id, "operator": mutant.operator, "seconds": seconds, **fate}
 

@@ -16,8 +16,7 @@ from pathlib import Path
 
 import anyio
 
-from kernelbench.engine import deadline, in_lanes, parser_of, start, words
-from kernelbench.records import Record, Records
+from kernelbench.command import deadline, parser_of, start, words
 from mutants.bases import Base, drafted, functions, references
 from mutants.judging import PHASE, Judging, judge, judge_base
 from mutants.mutate import Mutant, digest_of, mutants_of, selected
@@ -25,6 +24,8 @@ from mutants.table import write_table
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.sweep.engine import in_lanes
+from pytorch_to_triton.sweep.journal import Journal, Record, open_journal
 from pytorch_to_triton_server.machine import choose_runtime
 
 RESULTS = Path("benchmarks/mutants")
@@ -60,22 +61,24 @@ async def run(given: argparse.Namespace, worker: WorkerClient) -> int:
     """Judge the chosen mutants of which nothing is known yet; the exit status."""
     out = given.out.resolve()
     (out / "drafts").mkdir(parents=True, exist_ok=True)
-    records = Records(out / "records.jsonl")
-    with tempfile.TemporaryDirectory() as folder, deadline(given.deadline):
-        runtime = await choose_runtime(worker, given.device)
-        bases = await bases_of(worker, runtime, given, out / "drafts")
-        every = [m for base in bases for m in mutants_of(base.name, base.text)]
-        number, count = given.share
-        bases = bases[number - 1 :: count]
-        names = {base.name for base in bases}
-        chosen = selected(every, given.operators, given.most, given.sample)
-        mutants = [m for m in chosen if m.base in names]
-        if given.list:
-            print("\n".join(f"{m.id}  {m.before} => {m.after}" for m in mutants))
-            return 0
-        judging = Judging(worker, runtime, Path(folder), given.seed, given.timeout, given.seconds_per_mutant)
-        await MutantRun(judging, records, given.jobs).judge(bases, mutants)
-    print(f"{write_table(out, records)} is written.")
+    with open_journal(out) as journal:
+        with tempfile.TemporaryDirectory() as folder, deadline(given.deadline):
+            runtime = await choose_runtime(worker, given.device)
+            bases = await bases_of(worker, runtime, given, out / "drafts")
+            every = [m for base in bases for m in mutants_of(base.name, base.text)]
+            number, count = given.share
+            bases = bases[number - 1 :: count]
+            names = {base.name for base in bases}
+            chosen = selected(every, given.operators, given.most, given.sample)
+            mutants = [m for m in chosen if m.base in names]
+            if given.list:
+                print("\n".join(f"{m.id}  {m.before} => {m.after}" for m in mutants))
+                return 0
+            judging = Judging(
+                worker, runtime, Path(folder), given.seed, given.timeout, given.seconds_per_mutant
+            )
+            await MutantRun(judging, journal, given.jobs).judge(bases, mutants)
+        print(f"{write_table(out, journal)} is written.")
     return 0
 
 
@@ -85,7 +88,7 @@ async def bases_of(
     """The chosen kernels, by name; drafts are made afresh, into the folder."""
     bases = references(given.bases)
 
-    async def add(function: tuple[str, Target], _: int) -> None:
+    async def add(function: tuple[str, Target]) -> None:
         bases.append(await drafted(worker, runtime, *function, folder))
         print(f"drafted {function[0]}", file=sys.stderr, flush=True)
 
@@ -98,7 +101,7 @@ class MutantRun:
     """Mutants being judged, several at once."""
 
     judging: Judging
-    records: Records
+    journal: Journal
     jobs: int
     left: int = 0
     began: float = field(default_factory=time.monotonic)
@@ -131,16 +134,15 @@ class MutantRun:
                 await judge(self.judging, base, known, mutants, self.add)
 
     def is_known(self, key: str, digest: str) -> bool:
-        record = self.record_of(key)
-        return record is not None and record["digest"] == digest
+        return self.journal.is_done(key, PHASE, self.judging.where, digest)
 
     def record_of(self, key: str) -> Record | None:
-        return self.records.of(key, PHASE, self.judging.where)
+        return self.journal.of(key, PHASE, self.judging.where)
 
     def add(self, record: Record) -> None:
-        self.records.add(record)
+        self.journal.add(record)
         self.left -= 1
-        seconds, what = time.monotonic() - self.began, record.get("id", record["problem"])
+        seconds, what = time.monotonic() - self.began, record.get("id", record["item"])
         said = str(record.get("how") or record["why"])[:100]
         print(f"{seconds:7.1f} s  {record['status']:9}  {what} ({said})  {self.left} wait", flush=True)
 

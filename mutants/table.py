@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from kernelbench.engine import table_row, write_again
-from kernelbench.records import Record, Records
+from kernelbench.command import table_row, write_again
 from mutants.operators import OPERATORS
+from pytorch_to_triton.sweep.journal import Journal, Record
 
 HEAD = (
     "| operator | what it changes | mutants | unreached | equivalent | refused | limited | survived | score |"
@@ -48,7 +48,7 @@ def status_of(record: Record, same: Mapping[str, str]) -> str:
     """One of COLUMNS; what was not decided has survived."""
     status = str(record["status"])
     if status in ("survived", "undecided"):
-        return "equivalent" if record["problem"] in same else "survived"
+        return "equivalent" if record["item"] in same else "survived"
     return status
 
 
@@ -74,7 +74,7 @@ def row(name: str, summary: str, statuses: Sequence[str]) -> str:
 def survivors(records: Sequence[Record]) -> list[str]:
     lines = ["", f"{len(records)} survived."] if records else []
     for record in records:
-        before, _, after = str(record["problem"]).partition(": ")[2].partition(" => ")
+        before, _, after = str(record["item"]).partition(": ")[2].partition(" => ")
         why = f" ({record['status']}: {record['why']})" if record["status"] != "survived" else ""
         lines += ["", f"{record['id']}{why}", "", "```diff", f"- {before}", f"+ {after}", "```"]
     return lines
@@ -87,15 +87,15 @@ def sample_of(records: Iterable[Record]) -> list[str]:
     for record in sorted(records, key=lambda r: float(r.get("seconds", 0))):
         if record["status"] == "refused":
             turns[record["operator"]] += 1
-            ranked.append((turns[record["operator"]], str(record["problem"])))
+            ranked.append((turns[record["operator"]], str(record["item"])))
     return sorted(key for _, key in sorted(ranked)[:SAMPLE])
 
 
-def write_table(out: Path, records: Records) -> Path:
+def write_table(out: Path, journal: Journal) -> Path:
     """Write `table.md` into the folder, and beside it `sample.txt`: refused mutants, a key a line."""
     path = out / "table.md"
-    path.write_text(markdown(records.last.values(), equivalents()), encoding="utf-8")
-    sample = "".join(f"{key}\n" for key in sample_of(records.last.values()))
+    path.write_text(markdown(journal, equivalents()), encoding="utf-8")
+    sample = "".join(f"{key}\n" for key in sample_of(journal))
     (out / "sample.txt").write_text(sample, encoding="utf-8")
     return path
 

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kernelbench.engine import words
+from kernelbench.command import words
 from kernelbench.problems import Problem, chosen
 from kernelbench.run import phases_parser, run_problems, start_phases
 from kernelbench.table import write_tables

@@ -46,6 +46,10 @@ class Row:
         dtype = next((text.partition("=")[2].partition("[")[0] for text in self.inputs if "[" in text), "")
         return "-".join(filter(None, (self.kernel, self.form, self.passes, dtype)))
 
+    @property
+    def key(self) -> str:
+        return self.name
+
 
 def rows() -> list[Row]:
     """All of them, the quick ones first."""

@@ -9,20 +9,21 @@ import argparse
 import fnmatch
 import importlib.util
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from kernelbench.engine import deadline, parser_of, start
+from kernelbench.command import deadline, parser_of, start
 from pytorch_to_triton import places
 from pytorch_to_triton.benchmark.benchmark import benchmark
 from pytorch_to_triton.benchmark.request import BenchmarkRequest
-from pytorch_to_triton.errors import Refusal
 from pytorch_to_triton.inputs.declaration import parse_options, parse_points
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.benchmark import Benchmark
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.sweep.engine import Phase, do_phase, is_needed
+from pytorch_to_triton.sweep.items import digest_of, text_of
+from pytorch_to_triton.sweep.journal import Record, open_journal
 from pytorch_to_triton_server.machine import choose_runtime
 from reference_benchmarks.rows import Row, rows
 from reference_benchmarks.table import rows_csv, table_of
@@ -31,6 +32,9 @@ RESULTS = Path("benchmarks/reference_kernels")
 PEERS = Path(__file__).with_name("peers")
 PACKAGES = {"liger": "liger_kernel", "flag_gems": "flag_gems"}
 """What each file of peers/ imports."""
+TIME = "time"
+SECONDS = 3600.0
+"""For a row; each call in it has a limit of its own."""
 
 
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
@@ -47,44 +51,46 @@ async def run(given: argparse.Namespace, worker: WorkerClient) -> int:
     if given.list:
         print("\n".join(row.name for row in chosen))
         return 0
-    missing = [row for row in chosen if not result_file(given.out, row).exists()]
-    if missing:
-        runtime = await choose_runtime(worker, "cuda")
-        with deadline(given.deadline):
-            await time_all(worker, runtime, missing, given.out)
-    files = [(row, result_file(given.out, row)) for row in chosen]
-    results = [(row, Benchmark.model_validate_json(f.read_text())) for row, f in files if f.exists()]
+    out = given.out.resolve()
+    with open_journal(out) as journal:
+        if any(is_needed(timed(worker, None, out), row, journal, None) for row in chosen):
+            runtime = await choose_runtime(worker, "cuda")
+            with deadline(given.deadline):
+                await do_phase(timed(worker, runtime, out), chosen, journal, None, said)
+        records = [(row, journal.of(row.key, TIME, "device")) for row in chosen]
+    known = [(row, record["benchmark"]) for row, record in records if record and "benchmark" in record]
+    results = [(row, Benchmark.model_validate_json(text)) for row, text in known]
     text = table_of(results)
-    places.write_atomically(given.out / "table.md", text)
-    places.write_atomically(given.out / "rows.csv", rows_csv(results))
+    places.write_atomically(out / "table.md", text)
+    places.write_atomically(out / "rows.csv", rows_csv(results))
     print(text)
     return 0
 
 
-async def time_all(worker: WorkerClient, runtime: Runtime, missing: Sequence[Row], out: Path) -> None:
-    """Time the rows one after the other; one worker imports what they need once."""
-    began = time.monotonic()
-    for number, row in enumerate(missing, 1):
-        spent = time.monotonic() - began
-        print(f"{spent:6.1f} s  {number} of {len(missing)}: {row.name}", file=sys.stderr, flush=True)
-        if why := await keep(worker, runtime, row, out):
-            print(f"  {why}", file=sys.stderr, flush=True)
+def timed(worker: WorkerClient, runtime: Runtime | None, out: Path) -> Phase[Row]:
+    """The only phase, one row at a time; a runtime is needed to do it."""
 
-
-async def keep(worker: WorkerClient, runtime: Runtime, row: Row, out: Path) -> str:
-    """Time one row and keep its result. Returns why there is none, or nothing."""
-    try:
+    async def work(row: Row) -> Record:
+        assert runtime is not None
         result = await benchmark(worker, request_of(row, out), runtime)
-    except Refusal as refusal:
-        return f"{refusal.message} {refusal.hint}"
-    places.write_atomically(result_file(out, row), result.model_dump_json())
-    return ""
+        return {"status": "measured", "benchmark": result.model_dump_json()}
+
+    return Phase(TIME, "device", 1, SECONDS, work, digest=lambda row: digest_of(row, text_of(kernel_of(row))))
+
+
+async def said(record: Record, finished: int, count: int) -> None:
+    why = f" ({record['why']} {record.get('hint', '')})" if "why" in record else ""
+    print(f"{finished} of {count}: {record['item']}{why}", file=sys.stderr, flush=True)
+
+
+def kernel_of(row: Row) -> Path:
+    return places.shipped(f"reference_kernels/{row.kernel}.py")
 
 
 def request_of(row: Row, out: Path) -> BenchmarkRequest:
     """What is asked of `benchmark` for a row."""
     return BenchmarkRequest(
-        candidate=Target(path=places.shipped(f"reference_kernels/{row.kernel}.py")),
+        candidate=Target(path=kernel_of(row)),
         against=tuple(Target(path=PEERS / f"{peer}.py", name=row.kernel) for peer in installed(row.peers)),
         options=parse_options(row.inputs, ()),
         points=parse_points(row.sizes),
@@ -98,10 +104,6 @@ def request_of(row: Row, out: Path) -> BenchmarkRequest:
 def installed(peers: Sequence[str]) -> list[str]:
     """Those whose package can be imported."""
     return [peer for peer in peers if importlib.util.find_spec(PACKAGES[peer]) is not None]
-
-
-def result_file(out: Path, row: Row) -> Path:
-    return out / f"{row.name}.json"
 
 
 if __name__ == "__main__":

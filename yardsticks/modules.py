@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from kernelbench.engine import words
+from kernelbench.command import words
 from kernelbench.problems import chosen, problems_in
 from kernelbench.run import phases_parser, run_problems, start_phases
 from pytorch_to_triton.jobs.client import WorkerClient

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from kernelbench.engine import words
+from kernelbench.command import words
 from kernelbench.problems import Problem, chosen, in_order
 from kernelbench.run import phases_parser, run_problems, start_phases
 from pytorch_to_triton.errors import MissingRequirement

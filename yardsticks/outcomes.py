@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kernelbench.engine import table_row
-from kernelbench.records import FAILED, MACHINE, Record, Records
-from kernelbench.table import recorded
+from kernelbench.command import table_row
+from kernelbench.table import about_draft, recorded
+from pytorch_to_triton.sweep.journal import FAILED, Journal, Record
 
 SLOW_SECONDS = 20.0
 """A draft should not take longer."""
@@ -51,19 +51,14 @@ class Outcome:
     """To trace and draft it; None where that was not done."""
 
 
-def outcome_of(problem: str, records: Records) -> Outcome | None:
+def outcome_of(problem: str, journal: Journal) -> Outcome | None:
     """The outcome of a problem; None where it was not drafted yet."""
-    draft = records.draft(problem)
+    draft = journal.of(problem, "draft", "")
     if draft is None:
         return None
-    current = (r for r in records.last.values() if r["problem"] == problem)
-    compared = [r for r in current if r["phase"] in ("check", "validate") and about(r, draft)]
+    compared = [r for r in about_draft(journal, problem) if r["phase"] in ("check", "validate")]
     state, reasons = state_of(draft, compared)
     return Outcome(problem, str(draft["name"]), state, tuple(reasons), draft.get("seconds"))
-
-
-def about(record: Record, draft: Record) -> bool:
-    return bool(record.get("digest") == draft.get("digest"))
 
 
 def state_of(draft: Record, compared: Sequence[Record]) -> tuple[str, Sequence[str]]:
@@ -166,9 +161,9 @@ def reasons(worst: Mapping[str, Outcome]) -> list[str]:
     return ["| count | reason | such as |", "|--:|---|---|", *rows] if rows else []
 
 
-def write_outcomes(out: Path, records: Records, title: str, unit: Callable[[str], str] = str) -> Path:
+def write_outcomes(out: Path, journal: Journal, title: str, unit: Callable[[str], str] = str) -> Path:
     """Write `table.md` into the folder. `unit` says of which unit a problem is: by default of its own."""
-    known = (outcome_of(problem, records) for problem in recorded(records) if problem != MACHINE)
+    known = (outcome_of(problem, journal) for problem in recorded(journal))
     table = out / "table.md"
     table.write_text(markdown(title, [o for o in known if o], unit), encoding="utf-8")
     return table

@@ -17,6 +17,7 @@ from pytorch_to_triton_server.help_page import WHOLE, AsJson, DocumentedCommand,
 from pytorch_to_triton_server.install.command import install
 from pytorch_to_triton_server.progress import Interrupted, progress_on_stderr, run_interruptible
 from pytorch_to_triton_server.serve_command import serve
+from pytorch_to_triton_server.sweep_command import sweep
 from pytorch_to_triton_server.terminal import print_result
 from pytorch_to_triton_server.tool import Tool, ToolCall
 
@@ -59,7 +60,7 @@ def build_app() -> typer.Typer:
 
             print(f'{{"version": "{installed()}"}}' if context.obj else installed())
 
-    for function in (serve, install, doctor, completion):
+    for function in (sweep, serve, install, doctor, completion):
         app.command(cls=DocumentedCommand)(function)
     groups = {
         name: typer.Typer(help=about, no_args_is_help=True, cls=DocumentedGroup)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 PANELS = {
     "Start here": ("convert", "validate", "doctor"),
-    "Prove": ("audit", "benchmark"),
+    "Prove": ("audit", "benchmark", "sweep"),
     "Look closer": ("inspect", "docs", "device"),
     "Set up": ("install", "serve", "completion"),
 }
@@ -66,6 +66,10 @@ validate kernel.py --seed 7 --case 'M=7 N=33'  # One case again, on the same inp
 benchmark kernel.py --dim M=8192 --dim N=4096  # Time it on the GPU at one size.
 benchmark kernel.py --against other.py  # Beside another implementation as well.
 benchmark kernel.py --estimate H200  # The limit of a GPU that is not here.
+[sweep]
+sweep kernels --phase validate,audit  # Every kernel file of a folder; run again, it goes on.
+sweep pairs.jsonl --jobs 8 --into results  # Problems and candidates, eight at once.
+sweep kernels --against benchmarks/sweep --into after  # What has changed since an earlier sweep.
 [audit]
 audit kernel.py  # Read, compile and run a kernel file.
 audit kernels --evidence source  # Read a folder; nothing is executed.

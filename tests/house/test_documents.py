@@ -69,7 +69,13 @@ def test_a_page_names_only_targets_of_the_makefile(page: Path) -> None:
 
 @pages
 def test_a_page_shows_only_commands_that_exist(page: Path) -> None:
-    commands = {tool.name.replace("_", " ") for tool in TOOLS} | {"serve", "install", "doctor", "completion"}
+    commands = {tool.name.replace("_", " ") for tool in TOOLS} | {
+        "sweep",
+        "serve",
+        "install",
+        "doctor",
+        "completion",
+    }
     shown = re.findall(r"^\S*pytorch-to-triton (\w+)( \w+)?", page.read_text(), re.MULTILINE)
     assert [f"{one}{two}" for one, two in shown if not {one, f"{one}{two}"} & commands] == []
 

@@ -4,38 +4,38 @@ import json
 from pathlib import Path
 from typing import Any
 
-from kernelbench.records import Records
 from kernelbench.table import row_of, write_tables
+from pytorch_to_triton.sweep.journal import Journal
 
 
-def recorded(folder: Path, *records: dict[str, Any]) -> Records:
-    kept = Records(folder / "records.jsonl")
+def recorded(folder: Path, *records: dict[str, Any]) -> Journal:
+    kept = Journal(folder / "journal.sqlite")
     for record in records:
         kept.add(record)
     return kept
 
 
 MACHINE = {
-    "problem": "*", "phase": "machine", "where": "device", "status": "measured", "device": "a GPU",
+    "item": "*", "phase": "machine", "where": "device", "status": "measured", "device": "a GPU",
     "torch": "2.11", "triton": "3.6", "copy_gb_per_s": 4000.0,
 }  # fmt: skip
 
 
 def drafted(problem: str, name: str, calls: tuple[str, ...] = ()) -> dict[str, Any]:
-    found = {"status": "drafted", "digest": "a", "traced": True}
+    found = {"status": "drafted", "made": "a", "traced": True}
     found |= {"ways": {"own kernels": {"kernels": ["k"], "calls": calls}}}
-    return {"problem": problem, "name": name, "phase": "draft", "where": "", **found}
+    return {"item": problem, "name": name, "phase": "draft", "where": "", **found}
 
 
 def judged(problem: str, phase: str, status: str, where: str = "small, interpreter") -> dict[str, Any]:
-    return {"problem": problem, "phase": phase, "where": where, "status": status, "digest": "a", "why": "x"}
+    return {"item": problem, "phase": phase, "where": where, "status": status, "digest": "a", "why": "x"}
 
 
 def timed(problem: str, eager: float, compiled: float, draft: float) -> dict[str, Any]:
     medians = {"eager": eager, "compile": compiled, "drafted": draft}
     implementations = {name: {"median_ms": ms} for name, ms in medians.items()}
     found = {"status": "measured", "digest": "a", "bytes": 4_000_000_000, "implementations": implementations}
-    return {"problem": problem, "phase": "time", "where": "device", **found}
+    return {"item": problem, "phase": "time", "where": "device", **found}
 
 
 def test_shares_and_ratios_are_of_medians(tmp_path: Path) -> None:
@@ -59,14 +59,14 @@ def test_the_worst_verdict_of_all_sizes_counts(tmp_path: Path) -> None:
 
 
 def test_results_of_an_earlier_draft_are_left_out(tmp_path: Path) -> None:
-    again = drafted("1/19", "19_ReLU") | {"digest": "b"}
+    again = drafted("1/19", "19_ReLU") | {"made": "b"}
     row = row_of("1/19", recorded(tmp_path, judged("1/19", "check", "wrong"), again))
     assert row.checked == "not done"
 
 
 def test_the_summary_counts_and_names(tmp_path: Path) -> None:
     refusal = {"message": "`aten.addmm` | is refused"}
-    refused = {"problem": "2/1", "name": "1_Gemm", "phase": "draft", "where": "", "status": "refused"}
+    refused = {"item": "2/1", "name": "1_Gemm", "phase": "draft", "where": "", "status": "refused"}
     records = recorded(
         tmp_path,
         MACHINE,

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from kernelbench.records import Records
 from mutants.bases import Base, drafted, functions, references
 from mutants.judging import Judging, judge
 from mutants.mutate import mutants_of
@@ -12,6 +11,7 @@ from mutants.run import MutantRun
 from mutants.table import markdown
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
+from pytorch_to_triton.sweep.journal import IN_MEMORY, Journal
 
 from ..validate.kernel_files import double_file
 
@@ -44,18 +44,16 @@ async def test_each_mutant_is_judged_once(
         and ("load" in m.before or (m.operator == "number_changed" and "- n" in m.before))
     ]
     assert len(mutants) == len(JUDGED)
-    records = Records(tmp_path / "out" / "records.jsonl")
+    journal = Journal(tmp_path / "out" / "journal.sqlite")
     judging = judging_in(tmp_path, worker, interpreter)
-    await MutantRun(judging, records, jobs=2).judge([base], mutants)
-    assert {r["operator"]: r["status"] for r in records.last.values() if "operator" in r} == JUDGED
-    written = records.file.read_text()
+    await MutantRun(judging, journal, jobs=2).judge([base], mutants)
+    assert {r["operator"]: r["status"] for r in journal if "operator" in r} == JUDGED
     capsys.readouterr()
-    await MutantRun(judging, Records(records.file), jobs=2).judge([base], mutants)
+    await MutantRun(judging, Journal(tmp_path / "out" / "journal.sqlite"), jobs=2).judge([base], mutants)
     assert capsys.readouterr().out == "3 mutants, of which 0 are to be judged\n"
-    assert records.file.read_text() == written
     same = {m.key: "float32 is all it takes" for m in mutants if m.operator == "cast_dropped"}
-    assert "| all |  | 3 | 1 | 0 | 1 | 0 | 1 | 50.0% |" in markdown(records.last.values(), {})
-    assert "| all |  | 3 | 1 | 1 | 1 | 0 | 0 | 100.0% |" in markdown(records.last.values(), same)
+    assert "| all |  | 3 | 1 | 0 | 1 | 0 | 1 | 50.0% |" in markdown(journal, {})
+    assert "| all |  | 3 | 1 | 1 | 1 | 0 | 0 | 100.0% |" in markdown(journal, same)
 
 
 @pytest.mark.corpora
@@ -69,7 +67,7 @@ async def test_mutants_that_are_known_to_be_refused_still_are(
         bases.append(await drafted(worker, interpreter, draft, target, tmp_path))
     (base,) = bases
     mutants = [m for m in mutants_of(name, base.text) if m.key in SAMPLE]
-    judging, records = judging_in(tmp_path, worker, interpreter), Records(tmp_path / "records.jsonl")
+    judging, journal = judging_in(tmp_path, worker, interpreter), Journal(IN_MEMORY)
     known = {"limits": [], "never_launched": (), "skipped": ()}
-    await judge(judging, base, known, mutants, records.add)
-    assert {r["id"]: r["why"] for r in records.last.values() if r["status"] != "refused"} == {}
+    await judge(judging, base, known, mutants, journal.add)
+    assert {r["id"]: r["why"] for r in journal if r["status"] != "refused"} == {}

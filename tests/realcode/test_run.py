@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from kernelbench.records import Records
 from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.sweep.journal import Journal
 from realcode.run import HALVES, arguments, problems_in, run
 
 pytestmark = pytest.mark.anyio
@@ -42,6 +42,6 @@ async def test_drafts_of_every_function_of_a_file_compute_what_pytorch_does(
 ) -> None:
     chosen = ["--problems", f"{file}/*", "--device", "interpreter", "--jobs", "2", "--phase", "draft,check"]
     assert await run(arguments([*chosen, "--out", str(tmp_path)]), worker) == 0
-    records = Records(tmp_path / "work" / "records.jsonl").last.values()
-    checked = {record["problem"]: record["status"] for record in records if record["phase"] == "check"}
+    journal = Journal(tmp_path / "work" / "journal.sqlite")
+    checked = {record["item"]: record["status"] for record in journal if record["phase"] == "check"}
     assert checked == {p.key: "right" for p in problems_in("work") if p.path.stem == file}

@@ -68,7 +68,7 @@ async def test_both_faces_offer_the_same_tools_with_the_same_parameters(client: 
         for name, command in commands().items()
     }
     assert served.pop("job") == {"job_id", "action"}
-    for name in ("serve", "doctor", "completion", "install"):
+    for name in ("sweep", "serve", "doctor", "completion", "install"):
         commanded.pop(name, None)
     assert served == commanded == {tool.name: {p.name for p in tool.parameters} for tool in TOOLS}
 

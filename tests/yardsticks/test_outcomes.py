@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-from kernelbench.records import Records
+from pytorch_to_triton.sweep.journal import Journal
 from yardsticks.outcomes import outcome_of, write_outcomes
 
 
-def recorded(folder: Path, *records: dict[str, Any]) -> Records:
-    kept = Records(folder / "records.jsonl")
+def recorded(folder: Path, *records: dict[str, Any]) -> Journal:
+    kept = Journal(folder / "journal.sqlite")
     for record in records:
         kept.add({"name": "Model", "where": "", "seconds": 1.5, **record})
     return kept
@@ -16,19 +16,19 @@ def recorded(folder: Path, *records: dict[str, Any]) -> Records:
 
 def drafted(problem: str, *left: str) -> dict[str, Any]:
     ways = {"own kernels": {"kernels": ["k"], "calls": ["aten.x"] * len(left), "left": left}}
-    return {"problem": problem, "phase": "draft", "status": "drafted", "digest": "a", "ways": ways}
+    return {"item": problem, "phase": "draft", "status": "drafted", "made": "a", "ways": ways}
 
 
 def refused(problem: str, message: str) -> dict[str, Any]:
-    return {"problem": problem, "phase": "draft", "status": "refused", "refusal": {"message": message}}
+    return {"item": problem, "phase": "draft", "status": "refused", "refusal": {"message": message}}
 
 
 def checked(problem: str, status: str, digest: str = "a") -> dict[str, Any]:
-    return {"problem": problem, "phase": "check", "status": status, "why": "4 differ", "digest": digest}
+    return {"item": problem, "phase": "check", "status": status, "why": "4 differ", "digest": digest}
 
 
-def state(records: Records, problem: str) -> tuple[str, tuple[str, ...]]:
-    outcome = outcome_of(problem, records)
+def state(journal: Journal, problem: str) -> tuple[str, tuple[str, ...]]:
+    outcome = outcome_of(problem, journal)
     assert outcome is not None
     return outcome.state, outcome.reasons
 

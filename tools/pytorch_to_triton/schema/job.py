@@ -22,6 +22,8 @@ class Runtime(Value):
     """True: kernels run under Triton's interpreter on CPU tensors. False: compiled, on the device."""
     devices: str | None = None
     """CUDA_VISIBLE_DEVICES for the worker; None leaves the environment's own."""
+    memory_gib: float | None = None
+    """What the processes of one job may hold; None: what the environment says, else most of the machine's."""
 
 
 class Job(Value):

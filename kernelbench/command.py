@@ -1,25 +1,22 @@
-"""What all yardsticks do alike: their arguments, problems side by side, a deadline, and how a run ends."""
+"""What the commands of all yardsticks do alike: their arguments, a deadline, and how a run ends."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
-from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
 
 import anyio
 
-from kernelbench.records import Records
 from pytorch_to_triton.errors import Refusal
 from pytorch_to_triton.jobs.client import WorkerClient, open_client
+from pytorch_to_triton.sweep.journal import Journal, open_journal
 
-T = TypeVar("T")
-Report = Callable[[Path, Records], Path]
-"""Writes what the records say into the results folder; the path of its table."""
+Report = Callable[[Path, Journal], Path]
+"""Writes what the journal says into the results folder; the path of its table."""
 Run = Callable[[argparse.Namespace, WorkerClient], Awaitable[int]]
 
 
@@ -42,20 +39,6 @@ def deadline(seconds: float | None) -> Iterator[None]:
         yield
     if limit.cancelled_caught:
         print(f"Not done within {seconds:g} s. The same command goes on from here.")
-
-
-async def in_lanes(items: Sequence[T], count: int, work: Callable[[T, int], Awaitable[None]]) -> None:
-    """The work of all items, `count` at once; it is given how many still wait."""
-    waiting = deque(items)
-
-    async def lane() -> None:
-        while waiting:
-            item = waiting.popleft()
-            await work(item, len(waiting))
-
-    async with anyio.create_task_group() as group:
-        for _ in range(min(len(items), count)):
-            group.start_soon(lane)
 
 
 def start(given: argparse.Namespace, run: Run, variables: Mapping[str, str]) -> int:
@@ -85,7 +68,8 @@ def write_again(write: Report, usage: str | None) -> int:
         print(usage, file=sys.stderr)
         return 2
     folder = Path(sys.argv[1])
-    print(write(folder, Records(folder / "records.jsonl")).read_text(encoding="utf-8"))
+    with open_journal(folder) as journal:
+        print(write(folder, journal).read_text(encoding="utf-8"))
     return 0
 
 
