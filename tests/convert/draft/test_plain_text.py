@@ -32,6 +32,16 @@ INTERLEAVED = (
 )
 
 
+QUANTISED = (
+    'INPUTS = {"x": "bfloat16[T, 2*H]"}\nDIMS = {"T": [3], "H": [256, 640]}\n\n\n'
+    "def f(x):\n    gate, up = x.float().chunk(2, dim=-1)\n"
+    "    y = (F.silu(gate) * up).unflatten(-1, (-1, 128))\n"
+    "    scale = y.abs().amax(-1).clamp(min=1e-10) / 448.0\n"
+    "    q = (y / scale.unsqueeze(-1)).clamp(-448.0, 448.0).flatten(-2)\n"
+    "    return q.to(torch.float8_e4m3fn), scale\n"
+)
+
+
 @pytest.mark.parametrize(
     ("dtype", "casts"),
     [("float32", []), ("bfloat16", ["float32"]), ("float32|bfloat16", ["float32"])],
@@ -73,3 +83,18 @@ def test_what_is_small_beside_another_call_takes_its_kernel() -> None:
     assert [k.name for k in of_few.kernels] == ["f_kernel", "f_in_passes_kernel"]
     together = drafted_at(sums, 3, {"M": [400, 8192], "N": [512]})
     assert len(together.kernels) == 3
+
+
+async def test_groups_of_a_chunk_are_quantised_where_they_are_computed(
+    written: Written, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+) -> None:
+    """torch writes the size of a half as (2*H + 1) // 2, and of a group by way of it."""
+    target = written(QUANTISED)
+    (file,) = await drafted(worker, interpreter, target, tmp_path, stages=(3,))
+    source = Path(file).read_text(encoding="utf-8")
+    assert source.count("@triton.jit") == 3  # the kernel, a maximum that keeps NaN, a rounded quotient
+    assert source.count("tl.load(") == 2
+    assert "out[0]: [T, H]\n    out[1]: [T, H // 128]" in source
+    request = ValidationRequest(candidate=Target(path=Path(file)), reference=target, seed=3)
+    verdict = await validate(worker, request, interpreter)
+    assert verdict.verdict == "passed", verdict.summary

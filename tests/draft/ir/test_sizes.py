@@ -46,6 +46,9 @@ def test_what_divides_is_taken_out() -> None:
     assert FloorDiv(n * k + 1, k) == n + FloorDiv(size(1), k)
     assert Mod(n * k, k) == 0
     assert FloorDiv(size(7), size(2)) == 3
+    assert size("(2*N + 1) // 256") == size("N // 128")
+    assert size("(2*N + 1) // (2 * (N // 128))") == size("N // (N // 128)")
+    assert size("(4*N - 6*K + 5) // 2") == size("2*N - 3*K + 2")
 
 
 def test_sizes_are_compared_as_polynomials() -> None:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pytorch_to_triton.draft.emit.printer import Printer
 
 
-ROUNDING = {"to_half": "float16", "to_bfloat16": "bfloat16"}
+ROUNDING = {"to_half": "float16", "to_bfloat16": "bfloat16", "to_float8": "float8_e4m3fn"}
 """Functions that give what a dtype holds of a number."""
 
 

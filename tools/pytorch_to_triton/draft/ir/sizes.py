@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache, reduce
@@ -36,6 +37,8 @@ class FloorDiv(sympy.Function):  # type: ignore[misc]
         if isinstance(b, sympy.Add) and (whole := _exact(a, b)) is not None:
             return whole
         terms = sympy.Add.make_args(sympy.expand(a))
+        if (shared := _shared_factor(terms, b)) > 1:
+            return cls(sympy.Add(*(_cut(t, shared) for t in terms)), b / shared)
         whole = [t for t in terms if _divides(b, t)]
         if not whole:
             return None
@@ -126,6 +129,19 @@ def atoms(expression: Size) -> frozenset[Size]:
     quotients = expression.atoms(ExactQuotient)
     rest = expression.xreplace(dict.fromkeys(quotients, ONE))
     return frozenset(quotients) | frozenset(rest.free_symbols)
+
+
+def _shared_factor(terms: Iterable[Size], b: Size) -> int:
+    """The number that goes into b and into all terms but a number: (2*N + 1) // 256 is N // 128."""
+    others = [b, *(t for t in terms if not t.is_Integer)]
+    if any(t.as_numer_denom()[1] != 1 for t in others):
+        return 1
+    return math.gcd(*(int(t.as_coeff_Mul()[0]) for t in others))
+
+
+def _cut(term: Size, by: int) -> Size:
+    """The term without the factor; a number is rounded down."""
+    return sympy.Integer(int(term) // by) if term.is_Integer else term / by
 
 
 def _divides(b: Size, term: Size) -> bool:
