@@ -35,10 +35,10 @@ TOPICS = {
 _HEAD = """\
 # The reference kernels
 
-One file each in `reference_kernels/`, to read and to take from: the formula, the shapes, `reference` in plain
-PyTorch, the kernels, `run`, and the registration that torch.compile and autograd go by. All of them take any
-strides and compute in float32. This page is written from the files, by
-`python -m reference_benchmarks.kernel_index`.
+One file each in `reference_kernels/`, to read and to take from (`docs read kernels/NAME` shows one): the
+formula, the shapes, `reference` in plain PyTorch, the kernels, `run`, and the registration that torch.compile
+and autograd go by. All of them take any strides and compute in float32. This page is written from the files,
+by `python -m reference_benchmarks.kernel_index`.
 
 | kernel | computes | technique | gradient |
 |---|---|---|---|"""

@@ -95,9 +95,24 @@ def what_was_wrong(error: Any) -> str:
         known = [name.removeprefix("--") for name in options if name.startswith("--")]
         return f"{error.message}{meant(error.option_name.lstrip('-'), known, '--')}"
     message = " ".join(error.format_message().split())
+    if message.startswith("No such command"):
+        return message + meant_command(message.split("'")[1])
     for parser_says, said in _PLAINLY.items():
         message = message.replace(parser_says, said)
     return message
+
+
+def takes(context: Any, option: str) -> bool:
+    """Whether the context's command has the option."""
+    return any(parameter.name == option for parameter in context.command.params)
+
+
+def meant_command(name: str) -> str:
+    """The end of a sentence on a command that there is not: MCP's tools have underscores in their names."""
+    from pytorch_to_triton_server.catalogue import TOOLS
+
+    tools = [tool.name for tool in TOOLS]
+    return f" Did you mean {name.replace('_', ' ')}?" if "_" in name and name in tools else ""
 
 
 def refuse_usage(error: Any, *, as_json: bool) -> int:
@@ -117,6 +132,8 @@ def refuse_usage(error: Any, *, as_json: bool) -> int:
         hint = f"{path} --help lists its {'commands' if commands else 'arguments and options'}."
         if commands and "No such command" not in message:
             hint = f"Options come after a command. {hint}"
+        if "There are more arguments" in message and context and takes(context, "reference"):
+            hint = f"Name what to compare with as --reference. {hint}"
     print_error("usage", message, hint, as_json=as_json)
     if context and not as_json:
         print(f"Usage: {usage(context)}", file=sys.stderr)

@@ -43,7 +43,7 @@ FUNCTIONS = {
         "def f(x, w, b):\n    return F.layer_norm(x, (x.shape[-1],), w, b)\n",
     ),
     "a cross entropy": (
-        {"x": "float32[M, N]", "y": "int64[M] in 0..N"},
+        {"x": "float32[M, N]", "y": "int64[M] in 0..N or -100"},
         "def f(x, y):\n    return F.cross_entropy(x, y)\n",
     ),
     "a linear layer and a gelu": (

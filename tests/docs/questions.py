@@ -37,6 +37,8 @@ OWN = (
     Asked(
         "random dropout mask", ("triton.language.rand", "triton.language.philox", "triton.language.randint4x")
     ),
+    Asked("float8e4nv cast rounding saturation", ("guides/stability",)),
+    Asked("host time of a launch", ("guides/profiling",)),
     Asked("convert to bfloat16", ("triton.language.cast", "guides/fusion", "triton.language.bfloat16")),
 )
 """Written together with the search."""

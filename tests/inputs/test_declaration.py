@@ -207,6 +207,14 @@ def test_arguments_carry_shapes_ranges_and_chosen_dtypes() -> None:
     assert eps == ConstantArgument(name="eps", value=1e-5)
 
 
+def test_a_value_outside_of_the_range_is_declared_behind_or() -> None:
+    declaration = parse_declaration({"t": "int64[M] in 0..N or -N"}, {"M": 7, "N": 64})
+    (argument,) = declaration.arguments({"M": 7, "N": 64})
+    assert argument == TensorArgument(name="t", dtype="int64", shape=(7,), low=0, high=64, outside=-64)
+    spec = declaration.inputs["t"]
+    assert parse_input("t", str(spec), ("M", "N")) == spec
+
+
 def test_integers_without_a_range_lie_within_a_hundred_of_zero() -> None:
     (argument,) = parse_declaration({"i": "int32[4]"}, {}).arguments({})
     assert argument == TensorArgument(name="i", dtype="int32", shape=(4,), low=-100, high=100)
@@ -276,6 +284,9 @@ BAD_INPUTS = [
     ("uint8[M] in -1..3", "uint8 holds 0..256", 12, "half-open"),
     ("float16[M] in 0..1e6", "float16 holds -65504..65504", 14, "half-open"),
     ("bool[M] in 0..1", "bool takes no range", 11, "half-open"),
+    ("float32[M] in 0..1 or 5", "float32 takes no 5 beside", 22, "for integers"),
+    ("uint8[M] in 0..9 or -1", "uint8 takes no -1 beside", 20, "for integers"),
+    ("int64[M] in 0..9 or", "an expression is missing", 19, "A bound is"),
     (["float32[M]", "float32"], "Input y[1]: '[' is missing", 7, "float32[M, N]"),
     ({"a": "float32[K]"}, 'Input y["a"]', 8, "K"),
     (float("-inf"), "-inf cannot be passed", 0, "default"),

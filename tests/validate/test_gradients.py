@@ -95,6 +95,22 @@ async def test_a_backward_pass_meets_gradients_that_are_not_contiguous(judge: Ju
     }
 
 
+@pytest.mark.parametrize("special", ["grad.item() == 1", "grad.item() != 1"])
+async def test_a_backward_pass_of_a_number_starts_with_one_and_with_others(
+    judge: Judge, tmp_path: Path, special: str
+) -> None:
+    """As `loss.backward()` does, and the gradient of a scaled loss: kernels may have a way for either."""
+    number = (
+        ('INPUTS = {"x": "float32[N]"}', 'INPUTS = {"x": "float32[]"}'),
+        ('DIMS = {"N": [4, 9]}', "DIMS = {}"),
+    )
+    path = doubled_file(tmp_path, f"double(double(grad)) if {special} else double(grad)", changes=number)
+    verdict = await judge(path, backward=True)
+    assert verdict.verdict == "failed"
+    assert verdict.violations == ()
+    assert most_wrong(verdict)[1].output == "gradient of x"
+
+
 async def test_a_gradient_that_is_none_is_missing(judge: Judge, tmp_path: Path) -> None:
     verdict = await judge(doubled_file(tmp_path, "None"), backward=True, cases=("N=9",))
     _, mismatch = most_wrong(verdict)

@@ -73,6 +73,13 @@ def test_ranges_are_half_open_in_every_dtype() -> None:
     assert set(generated((1000,), dtype="int64", low=2, high=5).tolist()) == {2, 3, 4}
 
 
+def test_a_part_of_the_integers_is_outside_of_the_range() -> None:
+    x = generated((4000,), dtype="int64", low=0, high=9, outside=-100)
+    assert set(x.tolist()) == {-100, *range(9)}
+    assert 0.08 < float((x == -100).float().mean()) < 0.18
+    assert -100 not in generated((4000,), dtype="int64", low=0, high=9, outside=-100, fill="ties").tolist()
+
+
 def test_special_fills_hold_what_they_name() -> None:
     assert not generated(fill="zeros").any()
     assert bool((generated(fill="ones", dtype="int8") == 1).all())

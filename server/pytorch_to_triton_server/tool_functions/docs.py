@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pytorch_to_triton.schema.documentation import DocsStatus, PageExcerpt, SearchResult
     from pytorch_to_triton.schema.fetch import FetchReport
 
-RULES = "rules/"
+RULES, KERNELS = "rules/", "kernels/"
 
 
 async def docs_search(
@@ -55,13 +55,16 @@ async def docs_read(
 
     The page `triton.language.load`, or `tl.load`, has the signature, the parameters and the docstring of the
     installed version; `guides/masks` is a guide with tested code; `names` lists every public name;
-    `rules/access_without_mask` explains a rule of audit.
+    `rules/access_without_mask` explains a rule of audit; `kernels/softmax` is a reference kernel.
     """
     from anyio import to_thread
 
     from pytorch_to_triton.docs.read import read
 
-    library = _rules() if name.startswith(RULES) else await _library(call)
+    if name.startswith(RULES):
+        library = _rules()
+    else:
+        library = _kernels() if name.startswith(KERNELS) else await _library(call)
     return await to_thread.run_sync(read, library, name, section, page)
 
 
@@ -101,6 +104,17 @@ def _rules() -> "Library":
 
     pages = (guide(f"{RULES}{rule.name}", rule.title, page(rule)) for rule in all_rules())
     return Library(pages={entry.name: entry for entry in pages}, spellings={}, surface=None, missing=())
+
+
+def _kernels() -> "Library":
+    """The reference kernels as pages: each file as it is."""
+    from pytorch_to_triton import places
+    from pytorch_to_triton.docs.library import Library, guide
+
+    files = sorted(places.shipped("reference_kernels").glob("*.py"))
+    texts = {file.stem: file.read_text(encoding="utf-8") for file in files}
+    pages = [guide(f"{KERNELS}{name}", name, f"```python\n{text}```\n") for name, text in texts.items()]
+    return Library(pages={page.name: page for page in pages}, spellings={}, surface=None, missing=())
 
 
 async def _library(call: ToolCall) -> "Library":

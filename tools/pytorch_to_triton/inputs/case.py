@@ -51,6 +51,8 @@ class TensorArgument(Value):
     """Smallest value, inclusive; None: the fill decides."""
     high: float | None = None
     """Largest value, exclusive."""
+    outside: float | None = None
+    """What one element in eight is instead, where the fill is random."""
     fill: Fill = "random"
     layout: Layout = "contiguous"
 

@@ -69,14 +69,17 @@ class TensorSpec(Value):
     """Expression of the smallest value, inclusive; None: the dtype's default range."""
     high: str | None = None
     """Expression of the end of the range, exclusive."""
+    outside: str | None = None
+    """Expression of a value outside of the range that some elements have, as labels that are ignored."""
 
     def __str__(self) -> str:
         values = f" in {self.low}..{self.high}" if self.low is not None else ""
-        return f"{'|'.join(self.dtypes)}[{', '.join(self.shape)}]{values}"
+        outside = f" or {self.outside}" if self.outside is not None else ""
+        return f"{'|'.join(self.dtypes)}[{', '.join(self.shape)}]{values}{outside}"
 
     def names(self) -> frozenset[str]:
         """The dimensions that its sizes and bounds name."""
-        bounds = [bound for bound in (self.low, self.high) if bound is not None]
+        bounds = [bound for bound in (self.low, self.high, self.outside) if bound is not None]
         return frozenset().union(*(names_in(text) for text in (*self.shape, *bounds)))
 
     def shape_at(self, dims: Mapping[str, int]) -> tuple[int, ...]:
@@ -91,14 +94,16 @@ class TensorSpec(Value):
     def fixed_at(self, sizes: Mapping[str, int]) -> "TensorSpec":
         """The same with these dimensions as numbers."""
         shape = tuple(at_sizes(text, sizes) for text in self.shape)
-        low, high = (None if text is None else at_sizes(text, sizes) for text in (self.low, self.high))
-        return self.model_copy(update={"shape": shape, "low": low, "high": high})
+        values = {"low": self.low, "high": self.high, "outside": self.outside}
+        fixed = {name: at_sizes(text, sizes) for name, text in values.items() if text is not None}
+        return self.model_copy(update={"shape": shape, **fixed})
 
     def argument(self, name: str, dims: Mapping[str, int], dtype: DType) -> TensorArgument:
         """This tensor at these dimensions. Raises BadDeclaration where no such tensor can be generated."""
         shape = self.shape_at(dims)
         low, high = self._range_at(dims, dtype, empty=0 in shape)
-        return TensorArgument(name=name, dtype=dtype, shape=shape, low=low, high=high)
+        outside = None if self.outside is None else value_of(self.outside, dims)
+        return TensorArgument(name=name, dtype=dtype, shape=shape, low=low, high=high, outside=outside)
 
     def _range_at(
         self, dims: Mapping[str, int], dtype: DType, *, empty: bool
@@ -279,8 +284,9 @@ def _parse_tensor(span: TextSpan, known: Collection[str]) -> TensorSpec:
     if len(parts) > MOST_SIZES:
         raise sizes.refusal(f"these are {len(parts)} sizes; a tensor has at most {MOST_SIZES}.", _FORM)
     shape = tuple(parse_size(part, known) for part in parts)
-    low, high = _parse_range(span.cut(closing + 1), dtypes, known)
-    return TensorSpec(dtypes=dtypes, shape=shape, low=low, high=high)
+    values, outside = _parse_outside(span.cut(closing + 1), dtypes, known)
+    low, high = _parse_range(values, dtypes, known)
+    return TensorSpec(dtypes=dtypes, shape=shape, low=low, high=high, outside=outside)
 
 
 def _parse_dtype(span: TextSpan) -> DType:
@@ -294,6 +300,23 @@ def _parse_dtype(span: TextSpan) -> DType:
     near = [_OTHER_NAMES[name]] if name in _OTHER_NAMES else get_close_matches(name, DTYPES, n=1, cutoff=0.5)
     meant = f"Did you mean {near[0]}? " if near else ""
     raise span.refusal(f"{name!r} is not a dtype.", f"{meant}The dtypes are {', '.join(DTYPES)}.")
+
+
+def _parse_outside(
+    after: TextSpan, dtypes: tuple[DType, ...], known: Collection[str]
+) -> tuple[TextSpan, str | None]:
+    """What stands before `or`, and the value behind it. Raises BadDeclaration for one that no dtype holds."""
+    word = re.search(r"\bor\b", after.text)
+    if word is None:
+        return after, None
+    value = after.cut(word.end()).stripped()
+    outside = parse_bound(value, known)
+    for dtype in dtypes:
+        number = 0 if names_in(outside) else value_of(outside, {})
+        if dtype not in INTEGERS or range_problem(dtype, number, number + 1):
+            hint = "Write in LOW..HIGH or VALUE for integers, as in 0..N or -100."
+            raise value.refusal(f"{dtype} takes no {outside} beside its range.", hint)
+    return after.cut(0, word.start()), outside
 
 
 def _parse_range(

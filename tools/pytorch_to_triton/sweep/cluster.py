@@ -90,7 +90,7 @@ def do_on_node(
     phase: PhaseName, treatment: Treatment, runtime: Runtime, item: SweepItem, known: Known
 ) -> Record:
     """The phase of one item in a process of a node, which keeps its worker for the tasks that follow."""
-    kept = node()
+    kept = kept_worker()
     try:
         return kept.portal.call(do, phase, Slot(kept.worker, runtime_here(runtime)), treatment, item, known)
     except Refusal as refusal:  # its constructor takes more than what pickle keeps of an exception
@@ -99,7 +99,7 @@ def do_on_node(
 
 def where_on_node(runtime: Runtime) -> str:
     """The device and the versions of a node."""
-    kept = node()
+    kept = kept_worker()
     return where_of(kept.portal.call(versions, kept.worker, runtime_here(runtime)))
 
 
@@ -110,7 +110,7 @@ def runtime_here(runtime: Runtime) -> Runtime:
 
 
 @dataclass(frozen=True)
-class Node:
+class KeptWorker:
     """What a process of a node keeps from task to task."""
 
     portal: BlockingPortal
@@ -120,9 +120,9 @@ class Node:
 
 
 @cache
-def node() -> Node:
+def kept_worker() -> KeptWorker:
     """That of this process."""
     opened = ExitStack()
     portal = opened.enter_context(start_blocking_portal())
     worker = opened.enter_context(portal.wrap_async_context_manager(open_client()))
-    return Node(portal, worker, opened)
+    return KeptWorker(portal, worker, opened)

@@ -46,7 +46,10 @@ def held_by(pointer: str, kernel: SourceKernel) -> Interval | None:
         return None
     least, end = default_range(dtype)
     low, high = _number(spec.low, least), _number(spec.high, end)
-    return None if low is None or high is None else Interval(dtype, low, high - 1)
+    outside = _number(spec.outside, low)
+    if low is None or high is None or outside is None:
+        return None
+    return Interval(dtype, min(low, outside), max(high - 1, outside))
 
 
 def result(op: ast.operator, one: Interval, other: Interval) -> Interval:

@@ -52,7 +52,8 @@ def tensor(spec: TensorSpec, name: str) -> str:
             return f"normal({dtype}{shape})"
         return f"uniform({dtype}, {spec.low}, {spec.high}{shape})"
     low, high = (0, 2) if first == "bool" else default_range(first)
-    return f"integers({dtype}, {spec.low or low}, {spec.high or high}{shape})"
+    outside = "" if spec.outside is None else f", outside={spec.outside}"
+    return f"integers({dtype}, {spec.low or low}, {spec.high or high}{shape}{outside})"
 
 
 def mixtures(recipe: Recipe) -> list[str]:

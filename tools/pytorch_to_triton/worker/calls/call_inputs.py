@@ -64,13 +64,18 @@ def generated_state(reference: Loaded, seed: int) -> dict[str, torch.Tensor]:
 def generated_cotangents(
     outputs: Outputs, seed: int, device: str = "cpu", *, layout: str = "contiguous"
 ) -> dict[str, torch.Tensor]:
-    """For each floating output a random gradient to start the backward pass from, on the device."""
+    """For each floating output a random gradient to start the backward pass from, on the device.
+
+    That of a number is 1 in half of the calls, as `loss.backward()` starts: kernels may have a way for it.
+    """
     tensors = {path: output.tensor for path, output in outputs.items() if not path.endswith(AFTER_THE_CALL)}
     cotangents = {}
     for path, tensor in tensors.items():
         if tensor is not None and tensor.is_floating_point():
             random = generator(seed, GRADIENT_OF, path, device=device)
             values = signed(tuple(tensor.shape), torch.float32, random)
+            if tensor.ndim == 0 and bool(torch.rand((), generator=random, device=device) < 0.5):
+                values = torch.ones_like(values)
             cotangents[path] = laid_out(values.to(tensor.dtype), layout)
     return cotangents
 

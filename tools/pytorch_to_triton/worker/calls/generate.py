@@ -21,6 +21,7 @@ LARGE_OFFSET = 2**31
 ROW_ALIGNMENT = 16
 """Elements; such rows keep the alignment that kernels are specialized for."""
 DEFAULT_INTEGERS = (-100, 101)
+OUTSIDE_SHARE = 0.125
 LARGE_MEAN = 1000.0
 """In units of the spread around it."""
 PERTURBATION = 0.25
@@ -259,7 +260,7 @@ FILLS: dict[str, Fill] = {
 
 
 def generate_integers(spec: Spec, dtype: torch.dtype, random: torch.Generator) -> torch.Tensor:
-    """Uniform in low..high, of which both ends occur: offsets are largest there.
+    """Uniform in low..high, of which both ends occur: offsets are largest there; one in eight is `outside`.
 
     Fills other than zeros, ones and ties mean nothing to integers.
     """
@@ -278,6 +279,9 @@ def generate_integers(spec: Spec, dtype: torch.dtype, random: torch.Generator) -
     if values.numel() > 1 and fill != "ties":
         places = torch.randperm(values.numel(), generator=random, device=random.device)[:2]
         values.view(-1)[places] = torch.tensor([high - 1, low], device=random.device)
+    if spec.get("outside") is not None and fill != "ties":
+        chosen = torch.rand(shape, generator=random, device=random.device) < OUTSIDE_SHARE
+        values[chosen] = int(spec["outside"])
     return values.to(dtype)
 
 
