@@ -90,13 +90,27 @@ def test_a_call_whose_launch_the_device_waited_for_does_not_count_and_more_flush
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    calls = [ColdCall(1.0 + n, hidden=not each) for n, each in enumerate(waited)]
+    calls = [ColdCall(1.0 + n, hidden=not each, follows=True) for n, each in enumerate(waited)]
     monkeypatch.setattr(timed_process, "cold_calls", lambda *_: calls)
     process = timed_process.TimedImplementation(tmp_path, {"passes": "forward", "tf32": False})
     process.cover, process.timed, process.flush = cover, [dict] * len(calls), Flush.__new__(Flush)
     answer = process.go()
     assert (answer["samples_ms"], answer["cover"], process.cover) == (kept, cover, then)
     assert answer["hidden"] is hidden
+
+
+def test_a_device_that_waits_between_calls_leaves_them_to_their_own_events(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process's clock would count what the host does from call to call."""
+    calls = [ColdCall(1.0 + n, hidden=True, follows=n != 1) for n in range(3)]
+    monkeypatch.setattr(timed_process, "cold_calls", lambda *_: calls)
+    process = timed_process.TimedImplementation(tmp_path, {"passes": "forward", "tf32": False})
+    process.cover, process.timed, process.flush = 2, [dict] * len(calls), Flush.__new__(Flush)
+    answer = process.go()
+    assert answer["samples_ms"] == [1.0, 2.0, 3.0]
+    assert answer["hidden"] is False
+    assert process.cover == 4
 
 
 def test_a_process_that_failed_at_one_size_takes_part_in_the_next_unless_it_could_not_be_loaded(

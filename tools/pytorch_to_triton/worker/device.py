@@ -45,6 +45,8 @@ class ColdCall:
     hidden: bool
     """Whether the device was busy with flushes until the host had launched the whole call: else it may have
     waited for the host, and that time is in it."""
+    follows: bool
+    """Whether its first flush was launched before the call before had ended: the device did not wait."""
 
 
 def cold_calls(
@@ -57,15 +59,19 @@ def cold_calls(
     stream = torch.cuda.current_stream()
     event: Callable[[], Any] = partial(torch.cuda.Event, enable_timing=True)
     pairs = [(event(), event()) for _ in range(count)]
-    hidden: list[bool] = []
+    hidden: list[tuple[bool, bool]] = []
+    before: Any = None
     for call, (start, end) in zip(calls, pairs, strict=True):
-        flush(cover)
+        flush(1)
+        follows = before is None or not before.query()
+        flush(cover - 1)
         start.record(stream)
         call()
         end.record(stream)
-        hidden.append(not start.query())
+        hidden.append((not start.query(), follows))
+        before = end
     torch.cuda.synchronize()
-    return [ColdCall(start.elapsed_time(end), was) for (start, end), was in zip(pairs, hidden, strict=True)]
+    return [ColdCall(start.elapsed_time(end), *was) for (start, end), was in zip(pairs, hidden, strict=True)]
 
 
 def cold_milliseconds(
