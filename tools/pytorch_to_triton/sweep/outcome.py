@@ -21,7 +21,7 @@ STATES: Mapping[State, str] = {
     "cheating": "the work of a Triton kernel is left to something else, or the judge is tampered with",
     "faulty": "validated, and the audit names a fault of high severity",
     "undecided": "validation could not tell",
-    "untimed": "validated, and not timed",
+    "untimed": "its times cannot be measured, or not be trusted",
     "not drafted": "nothing can be drafted from it",
     "broken": "its files cannot be loaded or called",
     "timed out": "not done in its time",

@@ -14,6 +14,14 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT, MARGIN = 720, 360, 48
 """Of the picture, in pixels."""
+FIGURES = {
+    "over eager": "speedup_over_eager",
+    "over torch.compile": "speedup_over_compile",
+    "of the limit": "share_of_limit",
+    "ms": "kernel_ms",
+    "seconds": "seconds",
+}
+"""Columns of numbers; those in which no item has one are left out."""
 TICKS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 """Speed-ups that the picture may name."""
 
@@ -21,8 +29,20 @@ TICKS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 def page_of(report: SweepReport, results: Sequence[ItemResult]) -> str:
     """The page; what comes from kernels and problems is escaped."""
     return _template().render(
-        report=report, results=results, meanings=STATES, picture=picture_of(results), size=(WIDTH, HEIGHT)
+        report=report,
+        results=results,
+        meanings=STATES,
+        figures={name: field for name, field in FIGURES.items() if any(value_of(r, field) for r in results)},
+        value_of=value_of,
+        picture=picture_of(results),
+        size=(WIDTH, HEIGHT),
     )
+
+
+def value_of(result: ItemResult, field: str) -> float | None:
+    """A figure of an item; None where it was not measured."""
+    value: float | None = getattr(result, field)
+    return value
 
 
 def picture_of(results: Sequence[ItemResult]) -> dict[str, object]:
