@@ -71,14 +71,14 @@ def real(path: Path) -> Path:
 
 
 def target_of(text: str, boundary: Boundary) -> "Target":
-    """`path.py` or `path.py:name`, relative to the current folder.
+    """`path.py` or `path.py:name`, relative to the current folder; a file's only function needs no name.
 
     Raises BadInput for any other form and outside of the boundary, TargetNotFound if there is no such file,
     and no such name in it as far as its text tells.
     """
     from pytorch_to_triton.places import SOURCE_BYTES
     from pytorch_to_triton.schema.target import Target
-    from pytorch_to_triton.targets.names_in_text import refuse_absent_name
+    from pytorch_to_triton.targets.names_in_text import refuse_absent_name, with_only_function
 
     path, colon, name = text.rpartition(":")
     if not colon:
@@ -92,7 +92,7 @@ def target_of(text: str, boundary: Boundary) -> "Target":
         raise BadInput(f"{file} is larger than {SOURCE_BYTES >> 20} MiB.", f"Name a source file. {_FORM}")
     target = Target(path=file, name=name or None)
     refuse_absent_name(target)
-    return target
+    return with_only_function(target)
 
 
 def why_no_file(path: Path) -> str:

@@ -72,6 +72,8 @@ def test_the_one_public_function_of_a_file_needs_no_name(tmp_path: Path) -> None
     for beside in ("", "def _helper(x):\n    return x\n", "def get_inputs():\n    return []\n"):
         assert with_only_function(target_in(tmp_path, ALONE + beside)).name == "norm"
     assert with_only_function(target_in(tmp_path, ALONE, "EPS")).name == "EPS"
+    kernel = "\n\n@triton.jit\ndef kernel(x_ptr):\n    pass\n"
+    assert with_only_function(target_in(tmp_path, ALONE + kernel)).name == "norm"
 
 
 def test_no_function_is_chosen_where_others_could_be_meant(tmp_path: Path) -> None:

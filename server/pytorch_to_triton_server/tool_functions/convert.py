@@ -40,10 +40,9 @@ async def convert(
     the target's code.
     """
     from pytorch_to_triton.inputs.declaration import parse_options, parse_points
-    from pytorch_to_triton.targets.names_in_text import with_only_function
     from pytorch_to_triton_server.machine import choose_runtime, warm
 
-    named = with_only_function(target_of(target, call.boundary)).constructed_with(init)
+    named = target_of(target, call.boundary).constructed_with(init)
     options, points = parse_options(input, dim, require, compare), parse_points(at)
     warm(call.worker, device, python or call.python)
     from pytorch_to_triton.convert import convert as conversion  # while the worker starts

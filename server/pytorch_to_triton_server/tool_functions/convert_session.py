@@ -52,9 +52,8 @@ async def convert_start(
     reference, and a kernel for you to write. The session is a folder that keeps every attempt. Executes the
     target's code.
     """
-    from pytorch_to_triton.targets.names_in_text import with_only_function
 
-    named = with_only_function(target_of(target, call.boundary)).constructed_with(init)
+    named = target_of(target, call.boundary).constructed_with(init)
     called_by = target_of(example, call.boundary) if example else None
     folder = folder_of(into, call.boundary, SESSIONS)
     from pytorch_to_triton.hardware.architectures import architecture

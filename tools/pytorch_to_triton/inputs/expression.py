@@ -216,7 +216,8 @@ class _Check:
         near = get_close_matches(name, self.known, n=1, cutoff=0.5)
         meant = f"Did you mean {near[0]}? " if near else ""
         declared = ", ".join(self.known) or "none"
-        return f"{meant}Add --dim {name}=1,7,256 (DIMS in a kernel file); declared so far: {declared}."
+        add = f"Add --dim {name}=1,7,256 (DIMS in a kernel file; --at declares none)"
+        return f"{meant}{add}; declared so far: {declared}."
 
 
 def _computed(text: str, dims: Mapping[str, int]) -> Number:

@@ -15,6 +15,7 @@ from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Options, parse_opti
 from pytorch_to_triton.places import write_atomically
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.sweep.items import SweepItem, digest_of
+from pytorch_to_triton.targets.names_in_text import is_kernel
 
 FIELDS = ("problem", "candidate", "key", "input", "dim", "require", "backward")
 """What a line of JSON may say."""
@@ -98,7 +99,7 @@ def defined_in(tree: ast.Module) -> dict[str, ast.stmt]:
 def is_target(node: ast.stmt) -> bool:
     """Whether it is a function that is no kernel, or a class with a forward of its own."""
     if isinstance(node, ast.FunctionDef):
-        return not any("jit" in ast.unparse(decorator) for decorator in node.decorator_list)
+        return not is_kernel(node)
     return isinstance(node, ast.ClassDef) and any(
         isinstance(part, ast.FunctionDef) and part.name == "forward" for part in node.body
     )

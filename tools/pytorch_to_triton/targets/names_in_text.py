@@ -40,13 +40,13 @@ def refuse_absent_name(target: Target) -> None:
 def with_only_function(target: Target) -> Target:
     """The target; where it has no name, with that of the one function that its file defines.
 
-    Private functions and those for inputs do not count. A kernel file, a file with Model, one with several
-    functions or a class, and one whose import may define more stay without a name.
+    Private functions, kernels and those for inputs do not count. A kernel file, a file with Model, one with
+    several functions or a class, and one whose import may define more stay without a name.
     """
     if target.name or (parsed := text_and_tree(target.path)) is None:
         return target
     text, tree = parsed
-    public = [each for each in public_definitions(tree) if each.name not in INPUT_FUNCTIONS]
+    public = [d for d in public_definitions(tree) if d.name not in INPUT_FUNCTIONS and not is_kernel(d)]
     if len(public) != 1 or isinstance(public[0], ast.ClassDef):
         return target
     if ADDS_NAMES.search(text) or SERVE_WITHOUT_NAME & names_bound(text, target.path):
@@ -57,6 +57,12 @@ def with_only_function(target: Target) -> Target:
 def public_definitions(tree: ast.Module) -> list[Definition]:
     """The functions and classes of a file, in its order, without private ones."""
     return [node for node in tree.body if isinstance(node, Definition) and not node.name.startswith("_")]
+
+
+def is_kernel(definition: ast.stmt) -> bool:
+    """Whether a decorator makes it a kernel: `@triton.jit`."""
+    decorators = getattr(definition, "decorator_list", [])
+    return any("jit" in ast.unparse(decorator) for decorator in decorators)
 
 
 def names_bound(text: str, path: Path) -> set[str]:
