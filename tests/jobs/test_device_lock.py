@@ -7,7 +7,8 @@ from typing import Any
 import anyio
 import pytest
 
-from pytorch_to_triton.jobs.device_lock import device_lock
+from pytorch_to_triton.jobs.device_lock import device_lock, device_of
+from pytorch_to_triton.schema.job import Runtime
 
 pytestmark = pytest.mark.anyio
 
@@ -57,6 +58,25 @@ async def test_waiting_can_be_cancelled() -> None:
 async def test_two_devices_do_not_wait_for_each_other() -> None:
     async with device_lock("cuda-0"), device_lock("cuda-1"):
         pass
+
+
+@pytest.mark.parametrize(
+    ("devices", "visible", "name"),
+    [
+        (None, None, "cuda-0"),
+        ("1", None, "cuda-1"),
+        (None, "3,4", "cuda-3"),
+        ("1", "3,4", "cuda-1"),
+        (None, "GPU-8f/2", "cuda-GPU-8f_2"),
+    ],
+)
+def test_the_device_is_the_first_that_a_runtime_sees(
+    devices: str | None, visible: str | None, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert device_of(Runtime(python="python", interpreter=False, devices=devices)) == name
 
 
 async def test_a_failing_holder_lets_go() -> None:

@@ -9,7 +9,7 @@ from pytorch_to_triton import places
 from pytorch_to_triton.errors import MissingRequirement
 from pytorch_to_triton.hardware.versions import today
 from pytorch_to_triton.jobs.client import WorkerClient
-from pytorch_to_triton.jobs.device_lock import device_lock
+from pytorch_to_triton.jobs.device_lock import device_lock, device_of
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton.schema.timing import Ceilings
@@ -28,7 +28,7 @@ async def ceilings_of(
     file = kept_at(device, driver)
     if (kept := read(file)) is not None:
         return kept
-    async with device_lock("cuda-0", listener):
+    async with device_lock(device_of(runtime), listener):
         if (kept := read(file)) is not None:  # measured by another process meanwhile
             return kept
         outcome = await worker.ask(Job(kind="ceilings"), runtime, seconds=_SECONDS, listener=listener)

@@ -10,7 +10,7 @@ from pytorch_to_triton.benchmark.trust import Measurement, SizeMeasured, flags_o
 from pytorch_to_triton.errors import TargetBroken
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.jobs.client import WorkerClient
-from pytorch_to_triton.jobs.device_lock import device_lock
+from pytorch_to_triton.jobs.device_lock import device_lock, device_of
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.schema.benchmark import Passes
 from pytorch_to_triton.schema.job import Job, Runtime
@@ -70,7 +70,7 @@ async def measure(
     seconds = LOADING_SECONDS + len(trial.cases) * (
         trial.seconds + len(trial.implementations) * ROUND_SECONDS
     )
-    async with device_lock("cuda-0", listener):
+    async with device_lock(device_of(runtime), listener):
         outcome = await worker.ask(job_of(trial), runtime, seconds=seconds, listener=listener)
     items = outcome.items
     sizes = tuple(SizeMeasured.model_validate(item) for item in items)

@@ -1,6 +1,7 @@
 """One lock a device, held across processes: nothing else runs during a timing."""
 
 import os
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,10 +12,17 @@ from filelock import FileLock, Timeout
 from pytorch_to_triton import places
 from pytorch_to_triton.jobs.no_answer import cache_required
 from pytorch_to_triton.jobs.progress import ProgressListener
+from pytorch_to_triton.schema.job import Runtime
 
 _POLL_SECONDS = 0.05
 _REPORT_SECONDS = 1.0
 """After each such wait, the listener is sent who holds the device."""
+
+
+def device_of(runtime: Runtime) -> str:
+    """The GPU that the runtime's kernels run on, the first that it sees: `cuda-0`."""
+    seen = runtime.devices or os.environ.get("CUDA_VISIBLE_DEVICES") or "0"
+    return f"cuda-{re.sub(r'[^A-Za-z0-9-]', '_', seen.partition(',')[0])}"
 
 
 @asynccontextmanager

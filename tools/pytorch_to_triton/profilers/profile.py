@@ -15,7 +15,7 @@ from pytorch_to_triton import places
 from pytorch_to_triton.errors import MissingRequirement, Refusal
 from pytorch_to_triton.hardware.versions import Device
 from pytorch_to_triton.jobs.client import WorkerClient
-from pytorch_to_triton.jobs.device_lock import device_lock
+from pytorch_to_triton.jobs.device_lock import device_lock, device_of
 from pytorch_to_triton.jobs.fork_server import job_environment
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.jobs.run_folder import RunFolders
@@ -216,7 +216,7 @@ async def run_profiler(
     Raises MissingRequirement where the profiler cannot work, TargetBroken where the call raises.
     """
     job = Job(kind="profile", arguments={**call, "profiler": profiler})
-    async with device_lock("cuda-0", listener):
+    async with device_lock(device_of(runtime), listener):
         if profiler == NAME:
             return await _under_ncu(job, runtime, seconds)
         outcome = await worker.ask(job, runtime, seconds=seconds, listener=listener)

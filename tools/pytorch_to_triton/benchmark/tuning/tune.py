@@ -15,7 +15,7 @@ from pytorch_to_triton import places
 from pytorch_to_triton.errors import MissingRequirement, TargetBroken, TargetNotFound
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.jobs.client import WorkerClient
-from pytorch_to_triton.jobs.device_lock import device_lock
+from pytorch_to_triton.jobs.device_lock import device_lock, device_of
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.schema.benchmark import TunedConfig
 from pytorch_to_triton.schema.job import Job, Outcome, Runtime
@@ -61,7 +61,7 @@ async def tune(
             "Tuning needs a GPU: times under the interpreter mean nothing.",
             "Tune on a machine with a GPU; the result can be frozen into the kernel file.",
         )
-    async with device_lock("cuda-0", listener):
+    async with device_lock(device_of(runtime), listener):
         job = Job(kind="tune", arguments=request.model_dump(mode="json"))
         outcome = await worker.ask(job, runtime, seconds=request.seconds + GRACE_SECONDS, listener=listener)
     return tuning_of(request, outcome)
