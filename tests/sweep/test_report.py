@@ -34,7 +34,8 @@ PASSED = {"draft": record("drafted"), "validate": validated("passed"), "audit": 
     ("known", "state"),
     [
         ({**PASSED, "time": measured(1.0, 3.0, 2.0)}, "right"),
-        ({"draft": record("refused")}, "not drafted"),
+        ({"draft": record("refused", kind="not_convertible")}, "not drafted"),
+        ({"draft": record("refused", kind="bad_input")}, "broken"),
         ({"draft": record("timed_out")}, "timed out"),
         ({"draft": record("raised")}, "crashed"),
         ({"draft": record("drafted")}, "waiting"),

@@ -106,6 +106,15 @@ def test_a_source_without_items_is_refused(tmp_path: Path) -> None:
         items(write(tmp_path / "empty", settings="SIZE = 1\n"))
 
 
+def test_each_function_is_given_the_inputs_that_it_takes(tmp_path: Path) -> None:
+    folder = write(tmp_path / "src", two="def f(x, b): ...\n\n\ndef g(x): ...\n")
+    options = parse_options(["x=float32[M]", "b=float32[M]"], ["M=1,7"])
+    f, g = items_in(folder, tmp_path, options, candidates=None, backward=False)
+    assert [*f.options.inputs] == ["x", "b"]
+    assert [*g.options.inputs] == ["x"]
+    assert g.options.dims == options.dims
+
+
 def test_a_changed_file_or_declaration_is_another_item_and_a_moved_file_is_not(tmp_path: Path) -> None:
     one = items(write(tmp_path / "one", relu=PROBLEM))["relu"]
     moved = items(write(tmp_path / "two", relu=PROBLEM))["relu"]

@@ -158,6 +158,8 @@ def test_a_scorer_says_what_each_candidate_is_worth() -> None:
         (["--phase", "validate,draw"], "There is no phase draw."),
         (["--phase", "audit"], "drafted has no kernel to audit."),
         (["--phase", "time"], "Timing needs a GPU"),
+        (["--against", "missing"], "missing holds no results of a sweep"),
+        (["--into", "/proc/missing"], "Nothing can be written into /proc/missing"),
     ],
 )
 def test_what_cannot_be_done_is_said_before_anything_runs(

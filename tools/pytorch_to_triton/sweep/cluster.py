@@ -94,7 +94,8 @@ def do_on_node(
     try:
         return kept.portal.call(do, phase, Slot(kept.worker, runtime_here(runtime)), treatment, item, known)
     except Refusal as refusal:  # its constructor takes more than what pickle keeps of an exception
-        return {"status": "refused", "why": refusal.message, "hint": refusal.hint}
+        said = {"why": refusal.message, "hint": refusal.hint}
+        return {"status": "refused", "kind": refusal.kind, **said}
 
 
 def where_on_node(runtime: Runtime) -> str:

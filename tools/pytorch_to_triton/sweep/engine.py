@@ -99,7 +99,8 @@ async def record_of(phase: Phase[AnyItem], item: AnyItem) -> Record:
     except TimeoutError:
         result = {"status": "timed_out", "why": f"not done within {phase.seconds:g} s"}
     except Refusal as refusal:
-        result = {"status": "refused", "why": refusal.message[:LONGEST], "hint": refusal.hint[:LONGEST]}
+        said = {"why": refusal.message[:LONGEST], "hint": refusal.hint[:LONGEST]}
+        result = {"status": "refused", "kind": refusal.kind, **said}
     except Exception as error:  # a defect costs one item
         result = {"status": "raised", "why": f"{type(error).__name__}: {error}"[:LONGEST]}
     about = {"item": item.key, "name": item.name, "phase": phase.name, "where": phase.where, "digest": digest}

@@ -77,15 +77,22 @@ class Journal:
 
 @contextmanager
 def open_journal(folder: Path) -> Iterator[Journal]:
-    """The journal of a results folder, for this process alone. Raises BadInput where another writes it."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """The journal of a results folder, for this process alone.
+
+    Raises BadInput where another process writes it, and where nothing can be written.
+    """
     lock = FileLock(folder / "journal.lock")
     try:
+        folder.mkdir(parents=True, exist_ok=True)
         lock.acquire(blocking=False)
     except Timeout:
         raise BadInput(
             f"Another run writes its results into {folder}.", "Wait for it, or name another folder."
         ) from None
+    except OSError as error:
+        raise BadInput(
+            f"Nothing can be written into {folder}: {error.strerror}.", "Name another folder."
+        ) from error
     try:
         journal = Journal(folder / "journal.sqlite")
         try:

@@ -23,7 +23,7 @@ STATES: Mapping[State, str] = {
     "undecided": "validation could not tell",
     "untimed": "its times cannot be measured, or not be trusted",
     "not drafted": "nothing can be drafted from it",
-    "broken": "its files cannot be loaded or called",
+    "broken": "its files cannot be loaded or called, or their inputs are not declared",
     "timed out": "not done in its time",
     "crashed": "its process died, or a defect of pytorch-to-triton",
     "waiting": "not done yet",
@@ -102,7 +102,7 @@ def state_of(known: Known, phases: Sequence[PhaseName]) -> tuple[State, str]:
 
 
 def after_draft(record: Record) -> State:
-    return "not drafted" if record["status"] == "refused" else after_any(record)
+    return "not drafted" if record.get("kind") == "not_convertible" else after_any(record)
 
 
 def after_validate(record: Record) -> State:

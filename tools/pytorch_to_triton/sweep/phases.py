@@ -15,6 +15,7 @@ from pytorch_to_triton.benchmark.benchmark import benchmark
 from pytorch_to_triton.benchmark.request import BenchmarkRequest
 from pytorch_to_triton.convert.request import ConversionRequest
 from pytorch_to_triton.draft.file.launches import Stage
+from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.inputs.sizes import Point
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.places import write_atomically
@@ -77,7 +78,7 @@ async def do(phase: PhaseName, slot: Slot, treatment: Treatment, item: SweepItem
 
 
 async def draft(slot: Slot, treatment: Treatment, item: SweepItem) -> Record:
-    """`drafted` with its file, or `refused`."""
+    """`drafted` with its file. Raises NotConvertible, and BadInput for what cannot be loaded or called."""
     assert item.problem is not None
     request = ConversionRequest(
         target=item.problem,
@@ -92,16 +93,12 @@ async def draft(slot: Slot, treatment: Treatment, item: SweepItem) -> Record:
     except anyio.BrokenWorkerProcess as error:
         return {"status": "crashed", "why": str(error)}
     if "refusal" in drafts:
-        return refused(drafts["refusal"]["message"], drafts["refusal"]["hint"])
+        raise NotConvertible(drafts["refusal"]["message"], drafts["refusal"]["hint"])
     (way,) = drafts["ways"].values()
     file = f"drafts/{item.key.replace(':', '/')}.py"
     await anyio.to_thread.run_sync(write_atomically, treatment.out / file, way["text"])
     counted = {"kernels": way["kernels"], "calls": way["calls"], "left": way["left"]}
     return {"status": "drafted", "why": "", "file": file, "made": digest_of(way["text"]), **counted}
-
-
-def refused(message: str, hint: str) -> Record:
-    return {"status": "refused", "why": message[:LONGEST], "hint": hint[:LONGEST]}
 
 
 async def validate_candidate(

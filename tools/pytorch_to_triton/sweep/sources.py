@@ -36,7 +36,7 @@ def items_in(
         raise TargetNotFound(f"There is no {source}.", "Name a folder, a Python file or a .jsonl file.")
     read = pairs_in(source, out) if source.suffix == ".jsonl" else items_below(source.resolve())
     items = [
-        replace(item, options=options_of(item, options), backward=item.backward or backward) for item in read
+        replace(item, options=given_to(item, options), backward=item.backward or backward) for item in read
     ]
     if candidates is not None:
         items = [answered(item, source.resolve(), candidates.resolve()) for item in items]
@@ -49,9 +49,25 @@ def items_in(
     return items
 
 
-def options_of(item: SweepItem, given: Options) -> Options:
-    """What a line says of its inputs; else what is said of all of them."""
-    return given if item.options == NO_OPTIONS else item.options
+def given_to(item: SweepItem, given: Options) -> Options:
+    """What a line says of its inputs; else what is said of all items, of a function what it takes."""
+    if item.options != NO_OPTIONS:
+        return item.options
+    if item.problem is None or item.problem.name is None or not given.inputs:
+        return given
+    takes = parameters_of(item.problem)
+    return replace(given, inputs={name: value for name, value in given.inputs.items() if name in takes})
+
+
+def parameters_of(target: Target) -> set[str]:
+    """What the function, or the module's forward, takes, as far as its file's text tells."""
+    tree = ast.parse(target.path.read_text(encoding="utf-8", errors="replace"))
+    node = defined_in(tree).get(str(target.name))
+    if isinstance(node, ast.ClassDef):
+        node = next((part for part in node.body if getattr(part, "name", "") == "forward"), None)
+    if not isinstance(node, ast.FunctionDef):
+        return set()
+    return {arg.arg for arg in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
 
 
 def items_below(source: Path) -> Iterator[SweepItem]:

@@ -20,7 +20,7 @@ from pytorch_to_triton.sweep.files import write_results
 from pytorch_to_triton.sweep.items import SweepItem
 from pytorch_to_triton.sweep.journal import open_journal
 from pytorch_to_triton.sweep.phases import ON_DEVICE_ALONE, PHASES, PhaseName, Treatment
-from pytorch_to_triton.sweep.report import SweepReport
+from pytorch_to_triton.sweep.report import SweepReport, read_results
 from pytorch_to_triton.sweep.run import SweepRun, refuse_without_candidates
 from pytorch_to_triton.sweep.sources import items_in
 
@@ -59,9 +59,11 @@ async def sweep(
     """
     phases = phases_of(request, runtime)
     out = request.treatment.out
-    items = await anyio.to_thread.run_sync(items_of, request, out)
-    refuse_without_candidates(items, phases)
+    if request.against is not None:
+        read_results(request.against)
     with open_journal(out) as journal:
+        items = await anyio.to_thread.run_sync(items_of, request, out)
+        refuse_without_candidates(items, phases)
         async with open_executor(worker, request, runtime) as executor:
             run = SweepRun(items, request.treatment, executor, journal)
             with anyio.move_on_after(request.deadline):
