@@ -107,9 +107,7 @@ def after_draft(record: Record) -> State:
 
 def after_validate(record: Record) -> State:
     if record["status"] == "failed":
-        if {CALLS_THE_REFERENCE, *CHEATS} & {*record["violations"]}:
-            return "cheating"
-        return _ENDED.get(tuple(record["ends"]), "wrong")
+        return "cheating" if {CALLS_THE_REFERENCE, *CHEATS} & {*record["violations"]} else "wrong"
     return "undecided" if record["status"] == "undecided" else after_any(record)
 
 
@@ -126,8 +124,6 @@ def after_any(record: Record) -> State:
     return states.get(record["status"], "crashed")
 
 
-_ENDED: Mapping[tuple[str, ...], State] = {("timed_out",): "timed out", ("crashed",): "crashed"}
-"""What a candidate is whose wrong cases all ended so."""
 _PASSED: Mapping[PhaseName, tuple[str, ...]] = {
     "draft": ("drafted",),
     "validate": ("passed",),

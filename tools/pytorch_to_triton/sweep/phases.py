@@ -35,6 +35,7 @@ from pytorch_to_triton.validate.validate import validate
 PhaseName = Literal["draft", "validate", "audit", "tune", "time"]
 ON_DEVICE_ALONE: tuple[PhaseName, ...] = ("tune", "time")
 """They measure, which takes a GPU on which nothing else runs."""
+UNFINISHED = ({"timed_out"}, {"crashed"})
 SEED = 20
 AUDITED_FOR = ("sm_90",)
 """The GPU that an audit compiles for, which takes seconds for each."""
@@ -104,7 +105,9 @@ async def draft(slot: Slot, treatment: Treatment, item: SweepItem) -> Record:
 async def validate_candidate(
     slot: Slot, treatment: Treatment, item: SweepItem, candidate: Candidate
 ) -> Record:
-    """`passed`, `failed` or `undecided`, as `validate` decides until the first wrong case."""
+    """`passed`, `failed` or `undecided`, as `validate` decides until the first wrong case; `timed_out` or
+    `crashed` where that is all that its wrong cases did: another try, with more time, may end otherwise.
+    """
     request = ValidationRequest(
         candidate=candidate.target,
         reference=item.problem,
@@ -117,12 +120,13 @@ async def validate_candidate(
         stop="at once",
     )
     verdict = await validate(slot.worker, request, slot.runtime)
+    violations = violations_of(verdict)
+    ends = {case.status for case in verdict.cases if case.status in WRONG}
     return {
-        "status": verdict.verdict,
+        "status": ends.pop() if ends in UNFINISHED and not violations else verdict.verdict,
         "why": "" if verdict.verdict == "passed" else verdict.summary[:LONGEST],
         "cases": len(verdict.cases),
-        "violations": sorted(violations_of(verdict)),
-        "ends": sorted({case.status for case in verdict.cases if case.status in WRONG}),
+        "violations": sorted(violations),
         "mismatches": sorted({m.kind for case in verdict.cases for m in case.mismatches}),
         "replay": verdict.replay,
     }
