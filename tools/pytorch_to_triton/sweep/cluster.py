@@ -6,7 +6,7 @@ Every node sees the source and the results folder under the same paths, and has 
 import os
 import sys
 from collections.abc import AsyncIterator
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, redirect_stdout
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -72,18 +72,20 @@ async def open_cluster(
         raise MissingRequirement(
             "Ray is not installed.", "pip install 'pytorch-to-triton[ray]' in each node's environment."
         ) from None
-    try:
-        ray.init(address=address, log_to_driver=False, logging_level="ERROR")
-    except (ConnectionError, ValueError) as error:
-        raise MissingRequirement(
-            f"There is no Ray cluster at {address}: {error}", "Start one with `ray start --head`."
-        ) from None
-    try:
-        needed = {"num_cpus": 1} if runtime.interpreter else {"num_gpus": 1.0}
-        where = await ray.remote(max_retries=RETRIES)(where_on_node).options(**needed).remote(runtime)
-        yield Cluster(ray, treatment, runtime, device_jobs, where)
-    finally:
-        ray.shutdown()
+    # What Ray says, of a lost node for one, goes to stdout, which is for the result alone.
+    with redirect_stdout(sys.stderr):
+        try:
+            ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+        except (ConnectionError, ValueError) as error:
+            raise MissingRequirement(
+                f"There is no Ray cluster at {address}: {error}", "Start one with `ray start --head`."
+            ) from None
+        try:
+            needed = {"num_cpus": 1} if runtime.interpreter else {"num_gpus": 1.0}
+            where = await ray.remote(max_retries=RETRIES)(where_on_node).options(**needed).remote(runtime)
+            yield Cluster(ray, treatment, runtime, device_jobs, where)
+        finally:
+            ray.shutdown()
 
 
 def do_on_node(
