@@ -15,11 +15,11 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from pytorch_to_triton.hardware.versions import versions
 from pytorch_to_triton.jobs.client import open_client
-from pytorch_to_triton.places import write_atomically
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.sweep.executor import Local
-from pytorch_to_triton.sweep.items import SweepItem, digest_of
+from pytorch_to_triton.sweep.given_text import file_of, is_path, with_init_inputs
+from pytorch_to_triton.sweep.items import SweepItem
 from pytorch_to_triton.sweep.journal import IN_MEMORY, Journal
 from pytorch_to_triton.sweep.outcome import CALLS_THE_REFERENCE, CHEATS, ItemResult, State
 from pytorch_to_triton.sweep.phases import PhaseName, Treatment, Unheard
@@ -28,7 +28,7 @@ from pytorch_to_triton_server.machine import choose_runtime
 from pytorch_to_triton_server.names import DeviceChoice
 
 Source = str | Path
-"""The path of a Python file, or its text: what holds a line break is a text."""
+"""The path of a Python file, or a text: what does not end in `.py` or `.py:name` is one."""
 
 
 class Score(Value):
@@ -71,8 +71,7 @@ class Scorer:
 
     def score_all(self, pairs: Iterable[tuple[Source, Source]]) -> list[Score]:
         """Pairs of problem and candidate, side by side; the scores are in their order."""
-        sides = [tuple(Target(path=self._file(side)) for side in pair) for pair in pairs]
-        items = [SweepItem(str(n), problem, candidate) for n, (problem, candidate) in enumerate(sides)]
+        items = [self._item(str(number), *pair) for number, pair in enumerate(pairs)]
         return [score_of(result) for result in self.portal.call(self._results, items)]
 
     async def _results(self, items: list[SweepItem]) -> list[ItemResult]:
@@ -85,12 +84,14 @@ class Scorer:
         finally:
             journal.close()
 
+    def _item(self, key: str, problem: Source, candidate: Source) -> SweepItem:
+        asked, answer = self._file(problem), self._file(candidate)
+        complete = with_init_inputs(answer, asked, self.treatment.out)
+        return SweepItem(key, Target(path=asked), Target(path=complete))
+
     def _file(self, source: Source) -> Path:
-        if isinstance(source, str) and "\n" in source:
-            file = self.treatment.out / f"{digest_of(source)}.py"
-            if not file.exists():
-                write_atomically(file, source)
-            return file
+        if isinstance(source, str) and not is_path(source):
+            return file_of(source, self.treatment.out)
         path = Path(source).expanduser().resolve()
         if not path.is_file():
             raise FileNotFoundError(path)

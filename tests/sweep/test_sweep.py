@@ -52,6 +52,15 @@ class ModelNew(nn.Module):
         kernel[(triton.cdiv(x.numel(), 128),)](x, out, x.numel(), BLOCK=128)
         return out
 """
+CONSTRUCTED = "    def __init__(self, k):\n        super().__init__()\n        self.k = k\n\n    def forward"
+SCALED_PROBLEM = (
+    PROBLEM.replace("return []", "return [scale]")
+    .replace("class Model(nn.Module):", "base = 1.0\nscale = base * 2\n\n\nclass Model(nn.Module):")
+    .replace("    def forward", CONSTRUCTED)
+    .replace("torch.relu(x) * 2", "torch.relu(x) * self.k")
+)
+SCALED = RIGHT.replace("    def forward", CONSTRUCTED)
+"""An answer to it that leaves it to the problem how modules are constructed."""
 CANDIDATES = {
     "right": RIGHT,
     "wrong": RIGHT.replace("x) * 2", "x) * 2.5"),
@@ -143,13 +152,35 @@ def test_only_what_has_changed_is_done_again(tmp_path: Path) -> None:
     assert states(out) == {"one": "right", "two": "wrong"}
 
 
+def test_without_drafting_what_has_no_kernel_is_not_drafted(tmp_path: Path) -> None:
+    source, out = tmp_path / "source", tmp_path / "source" / "out"
+    source.mkdir()
+    (source / "one.py").write_text(PROBLEM + RIGHT)
+    (source / "two.py").write_text("def f(x):\n    return x + 1\n")
+    (source / "gone.py").symlink_to(tmp_path / "missing.py")
+    (source / "odd.py").write_text("-" * 100_000)
+    swept(source, out, "--phase", "validate")
+    assert states(out) == {"odd": "not drafted", "one": "right", "two:f": "not drafted"}
+    (out / "kernel.py").write_text(PROBLEM + RIGHT)
+    swept(source, out, "--phase", "validate")
+    assert "out/kernel" not in states(out)
+    (source / "one.py").unlink()
+    refused = command(source, out, "--phase", "validate")
+    assert "has no kernel to validate" in subprocess.run(refused, capture_output=True, text=True).stderr
+
+
 def test_a_scorer_says_what_each_candidate_is_worth() -> None:
     wanted = ("right", "cheating", "wrong", "broken")
     with open_scorer(device="interpreter", jobs=2, seconds=30, memory_gib=4) as scorer:
         scores = scorer.score_all([(PROBLEM, CANDIDATES[state]) for state in wanted])
         hungry = RIGHT.replace("x = x.contiguous()", "x = x.contiguous(); eaten = bytearray(6 << 30)")
         eaten = scorer.score(PROBLEM, hungry)
+        said = ("", "I cannot do that.", "x" * 5000, "no\ud800\n", "import torch")
+        answers = scorer.score_all([(PROBLEM, answer) for answer in said])
+        scaled = scorer.score(SCALED_PROBLEM, SCALED)
     assert tuple(score.state for score in scores) == wanted
+    assert {score.state for score in answers} == {"broken"}
+    assert scaled.state == "right"
     assert [score.is_right for score in scores] == [True, False, False, False]
     assert "torch_operator" in scores[1].cheats
     assert scores[0].speedup is None
@@ -161,7 +192,6 @@ def test_a_scorer_says_what_each_candidate_is_worth() -> None:
     ("options", "message"),
     [
         (["--phase", "validate,draw"], "There is no phase draw."),
-        (["--phase", "audit"], "drafted has no kernel to audit."),
         (["--phase", "time"], "Timing needs a GPU"),
         (["--against", "missing"], "missing holds no results of a sweep"),
         (["--into", "/proc/missing"], "Nothing can be written into /proc/missing"),

@@ -94,7 +94,10 @@ def open_journal(folder: Path) -> Iterator[Journal]:
             f"Nothing can be written into {folder}: {error.strerror}.", "Name another folder."
         ) from error
     try:
-        journal = Journal(folder / "journal.sqlite")
+        try:
+            journal = Journal(folder / "journal.sqlite")
+        except sqlite3.DatabaseError as error:
+            raise BadInput(f"{folder}/journal.sqlite cannot be read: {error}.", "Remove it.") from error
         try:
             yield journal
         finally:

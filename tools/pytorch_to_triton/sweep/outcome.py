@@ -17,7 +17,7 @@ State = Literal[
 STATES: Mapping[State, str] = {
     "right": "validated, and passed all other phases",
     "done": "passed its phases; it was not asked whether it is right",
-    "wrong": "its results are not PyTorch's, or it does what no kernel may do to memory",
+    "wrong": "its results are not PyTorch's, it raises, or it does what no kernel may do to memory",
     "cheating": "the work of a Triton kernel is left to something else, or the judge is tampered with",
     "faulty": "validated, and the audit names a fault of high severity",
     "undecided": "validation could not tell",

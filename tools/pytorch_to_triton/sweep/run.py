@@ -42,7 +42,14 @@ class SweepRun:
 
     def results(self, phases: Sequence[PhaseName]) -> list[ItemResult]:
         """What became of each item after these phases."""
-        return [result_of(item.key, self.known(item), phases_for(item, phases)) for item in self.items]
+        results = []
+        for item in self.items:
+            if item.candidate is None and "draft" not in phases:
+                why = "It has no candidate, and the phase draft was not asked for."
+                results.append(ItemResult(key=item.key, state="not drafted", why=why))
+            else:
+                results.append(result_of(item.key, self.known(item), phases_for(item, phases)))
+        return results
 
     def known(self, item: SweepItem) -> Known:
         """The item's records by phase, as far as they are about it as it is now, and of this device."""
@@ -81,9 +88,9 @@ def phases_for(item: SweepItem, phases: Sequence[PhaseName]) -> tuple[PhaseName,
 
 
 def refuse_without_candidates(items: Sequence[SweepItem], phases: Sequence[PhaseName]) -> None:
-    """Raises BadInput where an item has no candidate, and none is drafted."""
+    """Raises BadInput where no item has a candidate, and none is drafted."""
     without = [item.key for item in items if item.candidate is None]
-    if without and "draft" not in phases:
+    if len(without) == len(items) and "draft" not in phases:
         raise BadInput(
             f"{without[0]} has no kernel to {phases[0]}.",
             "Add the phase draft, or name the folder of its candidates with --candidates.",

@@ -12,9 +12,9 @@ from typing import Any
 
 from pytorch_to_triton.errors import BadInput, TargetNotFound
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Options, parse_options
-from pytorch_to_triton.places import write_atomically
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.sweep.items import SweepItem, digest_of
+from pytorch_to_triton.sweep.given_text import file_of, is_path, with_init_inputs
+from pytorch_to_triton.sweep.items import SweepItem
 from pytorch_to_triton.targets.names_in_text import is_kernel
 
 FIELDS = ("problem", "candidate", "key", "input", "dim", "require", "backward")
@@ -34,12 +34,15 @@ def items_in(
     """
     if not source.exists():
         raise TargetNotFound(f"There is no {source}.", "Name a folder, a Python file or a .jsonl file.")
-    read = pairs_in(source, out) if source.suffix == ".jsonl" else items_below(source.resolve())
+    if source.resolve() == out:
+        raise BadInput(f"The results would lie among the items, in {out}.", "Name a folder with --into.")
+    read = pairs_in(source, out) if source.suffix == ".jsonl" else items_below(source.resolve(), out)
     items = [
         replace(item, options=given_to(item, options), backward=item.backward or backward) for item in read
     ]
     if candidates is not None:
         items = [answered(item, source.resolve(), candidates.resolve()) for item in items]
+    items = [constructed_alike(item, out) for item in items]
     if not items:
         raise BadInput(
             f"{source} holds nothing to sweep.",
@@ -70,14 +73,16 @@ def parameters_of(target: Target) -> set[str]:
     return {arg.arg for arg in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
 
 
-def items_below(source: Path) -> Iterator[SweepItem]:
-    """The items of a file, or of all files below a folder, by their paths."""
+def items_below(source: Path, out: Path) -> Iterator[SweepItem]:
+    """The items of a file, or of all files below a folder but for those of the results, by their paths."""
     if source.is_file():
         yield from items_of(source, source.stem)
         return
+    results = out if out.is_relative_to(source) else None
     for file in sorted(source.rglob("*.py")):
         path = file.relative_to(source)
-        if not any(part in SKIPPED or part.startswith((".", "_")) for part in path.parts):
+        hidden = any(part in SKIPPED or part.startswith((".", "_")) for part in path.parts)
+        if not hidden and file.is_file() and results not in file.parents:
             yield from items_of(file, path.with_suffix("").as_posix())
 
 
@@ -85,7 +90,7 @@ def items_of(file: Path, key: str) -> Iterator[SweepItem]:
     """A kernel file is one item, and so is a file with Model; else each public function and module is."""
     try:
         tree = ast.parse(file.read_text(encoding="utf-8", errors="replace"))
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, OSError, RecursionError, MemoryError):
         yield SweepItem(key, problem=Target(path=file))  # its draft says why it cannot be read
         return
     names = defined_in(tree)
@@ -132,12 +137,20 @@ def answered(item: SweepItem, source: Path, candidates: Path) -> SweepItem:
     return replace(item, candidate=Target(path=path))
 
 
+def constructed_alike(item: SweepItem, out: Path) -> SweepItem:
+    """The item; its ModelNew is constructed as the problem's Model where it does not say how."""
+    if item.problem is None or item.candidate is None or item.candidate.name:
+        return item
+    path = with_init_inputs(item.candidate.path, item.problem.path, out / "items")
+    return replace(item, candidate=Target(path=path))
+
+
 def pairs_in(source: Path, out: Path) -> Iterator[SweepItem]:
     """One item a line: `{"problem": PATH or TEXT, "candidate": PATH or TEXT}`, and the other FIELDS.
 
-    What holds a line break is a text; paths are relative to the file.
+    What is no path of a Python file is a text; paths are relative to the file.
     """
-    for number, line in enumerate(source.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(source.read_text(encoding="utf-8-sig", errors="replace").splitlines(), 1):
         if line.strip():
             item = pair_of(line, f"{source}, line {number}", source.parent, out)
             yield item if item.key else replace(item, key=str(number))
@@ -153,7 +166,7 @@ def pair_of(line: str, place: str, folder: Path, out: Path) -> SweepItem:
         raise BadInput(f"{place} names neither a problem nor a candidate.", "Name at least one of them.")
     if unknown := sorted(values.keys() - {*FIELDS}):
         raise BadInput(f"{place}: {unknown[0]} is no field.", f"The fields are {', '.join(FIELDS)}.")
-    sides = {side: written(values[side], place, folder, out) for side in FIELDS[:2] if values.get(side)}
+    sides = {side: written(values[side], place, folder, out) for side in FIELDS[:2] if side in values}
     listed = (tuple(values.get(name, ())) for name in ("input", "dim", "require"))
     targets = {side: target_in(path) for side, path in sides.items()}
     key, backward = str(values.get("key") or ""), bool(values.get("backward"))
@@ -164,11 +177,8 @@ def written(value: Any, place: str, folder: Path, out: Path) -> str:
     """The target that a line names; a text is written to a file first. Raises BadInput for anything else."""
     if not isinstance(value, str):
         raise BadInput(f"{place}: {value!r} is neither a path nor a text.", "Write it as a string.")
-    if "\n" in value:
-        file = out / "items" / f"{digest_of(value)}.py"
-        if not file.exists():
-            write_atomically(file, value)
-        return str(file)
+    if not is_path(value):
+        return str(file_of(value, out / "items"))
     path, colon, name = value.partition(".py:")
     file = folder / (path + ".py" if colon else value)
     if not file.is_file():
