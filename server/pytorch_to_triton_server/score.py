@@ -15,13 +15,12 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from pytorch_to_triton.hardware.versions import versions
 from pytorch_to_triton.jobs.client import open_client
-from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.sweep.executor import Local
-from pytorch_to_triton.sweep.given_text import file_of, is_path, with_init_inputs
+from pytorch_to_triton.sweep.given_text import constructed_alike, target_given
 from pytorch_to_triton.sweep.items import SweepItem
 from pytorch_to_triton.sweep.journal import IN_MEMORY, Journal
-from pytorch_to_triton.sweep.outcome import CALLS_THE_REFERENCE, CHEATS, ItemResult, State
+from pytorch_to_triton.sweep.outcome import ItemResult, State
 from pytorch_to_triton.sweep.phases import PhaseName, Treatment, Unheard
 from pytorch_to_triton.sweep.run import SweepRun
 from pytorch_to_triton_server.machine import choose_runtime
@@ -85,17 +84,9 @@ class Scorer:
             journal.close()
 
     def _item(self, key: str, problem: Source, candidate: Source) -> SweepItem:
-        asked, answer = self._file(problem), self._file(candidate)
-        complete = with_init_inputs(answer, asked, self.treatment.out)
-        return SweepItem(key, Target(path=asked), Target(path=complete))
-
-    def _file(self, source: Source) -> Path:
-        if isinstance(source, str) and not is_path(source):
-            return file_of(source, self.treatment.out)
-        path = Path(source).expanduser().resolve()
-        if not path.is_file():
-            raise FileNotFoundError(path)
-        return path
+        texts = self.treatment.out
+        asked, answer = (target_given(str(side), Path(), texts) for side in (problem, candidate))
+        return constructed_alike(SweepItem(key, asked, answer), texts)
 
 
 @contextmanager
@@ -130,11 +121,10 @@ def open_scorer(
 
 
 def score_of(result: ItemResult) -> Score:
-    cheats = tuple(kind for kind in result.kinds if kind in CHEATS or kind == CALLS_THE_REFERENCE)
     return Score(
         state=result.state,
         cause=result.why,
-        cheats=cheats,
+        cheats=result.cheats,
         speedup=result.speedup,
         speedup_over_eager=result.speedup_over_eager,
         speedup_over_compile=result.speedup_over_compile,

@@ -35,11 +35,6 @@ def job_environment(environment: Mapping[str, str] = os.environ) -> dict[str, st
     return {name: value for name, value in environment.items() if not _SECRET.search(name)}
 
 
-def memory_setting(runtime: Runtime) -> dict[str, str]:
-    """The variable by which the worker is told what a job may hold."""
-    return {} if runtime.memory_gib is None else {"PYTORCH_TO_TRITON_MEMORY_GIB": str(runtime.memory_gib)}
-
-
 class ForkServerGone(Exception):
     """The fork server has ended, and took the job with it or never took it."""
 
@@ -67,7 +62,7 @@ class ForkServer:
                 stdin=child_end.fileno(),
                 stdout=self._log,
                 stderr=self._log,
-                env=job_environment() | memory_setting(runtime),
+                env=job_environment(),
                 start_new_session=True,
             )
         except OSError as error:

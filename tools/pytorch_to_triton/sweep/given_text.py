@@ -2,19 +2,32 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from pytorch_to_triton.places import write_atomically
-from pytorch_to_triton.sweep.items import digest_of, text_of
+from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.sweep.items import SweepItem, digest_of
+from pytorch_to_triton.targets.names_in_text import text_and_tree
 
 INIT = "get_init_inputs"
-_PATH = re.compile(r"[^\n\0]{1,4096}\.py(:\w+)?")
+_PATH = re.compile(r"([^\n\0]{1,4096}\.py)(?::(\w+))?")
 
 
-def is_path(value: str) -> bool:
-    """Whether it is the path of a Python file, `path.py` or `path.py:name`; anything else is a text."""
-    return _PATH.fullmatch(value) is not None
+def target_given(value: str, beside: Path, texts: Path) -> Target:
+    """What a path names, `path.py` or `path.py:name`, relative to the folder `beside`.
+
+    Anything else is a text, which is written to a file in the folder `texts`. Raises FileNotFoundError for a
+    path without a file.
+    """
+    path = _PATH.fullmatch(value)
+    if path is None:
+        return Target(path=file_of(value, texts))
+    file = (beside / path[1]).expanduser().resolve()
+    if not file.is_file():
+        raise FileNotFoundError(file)
+    return Target(path=file, name=path[2])
 
 
 def file_of(text: str, folder: Path) -> Path:
@@ -26,41 +39,43 @@ def file_of(text: str, folder: Path) -> Path:
     return file
 
 
-def with_init_inputs(candidate: Path, problem: Path, folder: Path) -> Path:
-    """The candidate; where it is constructed as the problem is and does not say how, a copy that says it.
+def constructed_alike(item: SweepItem, texts: Path) -> SweepItem:
+    """The item; where its ModelNew does not say how it is constructed, a copy does, as its problem says it.
 
-    `get_init_inputs`, and the numbers that it names, stand at the copy's end.
+    `get_init_inputs`, and what it names, stand at the copy's end.
     """
-    answer, asked = text_of(candidate), text_of(problem)
-    if INIT in answer or INIT not in asked or "ModelNew" not in answer:
-        return candidate
-    try:
-        taken = list(needed(ast.parse(asked), {INIT}))
-        defined = names_in(ast.parse(answer))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return candidate
-    added = [ast.unparse(node) for node in taken if not names_in(ast.Module([node], [])) & defined]
-    return file_of("\n\n".join([answer.rstrip("\n"), *added]) + "\n", folder)
+    if item.problem is None or item.candidate is None or item.candidate.name:
+        return item
+    answer, asked = text_and_tree(item.candidate.path), text_and_tree(item.problem.path)
+    if answer is None or asked is None:
+        return item
+    there, given = defined_in(answer[1]), defined_in(asked[1])
+    if INIT in there or INIT not in given or "ModelNew" not in there:
+        return item
+    wanted = needed(given, INIT) - there.keys()
+    added = dict.fromkeys(node for name, node in given.items() if name in wanted)
+    text = "\n\n".join([answer[0].rstrip("\n"), *map(ast.unparse, added)]) + "\n"
+    return replace(item, candidate=Target(path=file_of(text, texts)))
 
 
-def needed(tree: ast.Module, names: set[str]) -> Iterator[ast.stmt]:
-    """The functions and assignments that define the names, and those that these name, in the file's order."""
-    statements = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.Assign)]
-    wanted, before = set(names), set[str]()
-    while wanted != before:
-        before = set(wanted)
-        for node in statements:
-            if names_in(ast.Module([node], [])) & wanted:
-                wanted |= {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
-    return (node for node in statements if names_in(ast.Module([node], [])) & wanted)
+def needed(given: Mapping[str, ast.stmt], name: str) -> set[str]:
+    """The name, and all that its definition names of what is given, directly or not."""
+    wanted, waiting = set[str](), [name]
+    while waiting:
+        wanted.add(defined := waiting.pop())
+        named = {part.id for part in ast.walk(given[defined]) if isinstance(part, ast.Name)}
+        waiting += (named & given.keys()) - wanted
+    return wanted
 
 
-def names_in(tree: ast.Module) -> set[str]:
-    """What the file's functions, classes and assignments are called."""
-    names: set[str] = set()
+def defined_in(tree: ast.Module) -> dict[str, ast.stmt]:
+    """What the file defines, assigns and imports from others at its top level, by name."""
+    names: dict[str, ast.stmt] = {}
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            names.add(node.name)
+            names[node.name] = node
         elif isinstance(node, ast.Assign):
-            names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+            names |= {target.id: node for target in node.targets if isinstance(target, ast.Name)}
+        elif isinstance(node, ast.ImportFrom):
+            names |= {alias.asname or alias.name: node for alias in node.names}
     return names

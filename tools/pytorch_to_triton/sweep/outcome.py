@@ -8,7 +8,7 @@ from pydantic import Field
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.schema.verdict import ViolationKind
 from pytorch_to_triton.sweep.journal import Record
-from pytorch_to_triton.sweep.phases import Known, PhaseName, geometric_mean
+from pytorch_to_triton.sweep.phases import CALLS_THE_REFERENCE, Known, PhaseName, geometric_mean
 
 State = Literal[
     "right", "done", "wrong", "cheating", "faulty", "undecided", "untimed", "not drafted", "broken",
@@ -28,9 +28,9 @@ STATES: Mapping[State, str] = {
     "crashed": "its process died, or a defect of pytorch-to-triton",
     "waiting": "not done yet",
 }
-CHEATS: frozenset[str] = frozenset(get_args(ViolationKind)[get_args(ViolationKind).index("torch_operator") :])
+VIOLATIONS: tuple[str, ...] = get_args(ViolationKind)
+CHEATS = frozenset({*VIOLATIONS[VIOLATIONS.index("torch_operator") :], CALLS_THE_REFERENCE})
 """Kinds of violations that are no mistakes in a kernel: its work is done elsewhere, or the judge deceived."""
-CALLS_THE_REFERENCE = "calls_the_reference"
 
 
 class ItemResult(Value):
@@ -54,6 +54,11 @@ class ItemResult(Value):
     """How each phase ended."""
     seconds: float = 0.0
     """Of all its phases."""
+
+    @property
+    def cheats(self) -> tuple[str, ...]:
+        """Those of the kinds that are not the work of a kernel."""
+        return tuple(kind for kind in self.kinds if kind in CHEATS)
 
     @property
     def speedup(self) -> float | None:
@@ -107,7 +112,7 @@ def after_draft(record: Record) -> State:
 
 def after_validate(record: Record) -> State:
     if record["status"] == "failed":
-        return "cheating" if {CALLS_THE_REFERENCE, *CHEATS} & {*record["violations"]} else "wrong"
+        return "cheating" if CHEATS & {*record["violations"]} else "wrong"
     return "undecided" if record["status"] == "undecided" else after_any(record)
 
 

@@ -35,6 +35,8 @@ from pytorch_to_triton.validate.validate import validate
 PhaseName = Literal["draft", "validate", "audit", "tune", "time"]
 ON_DEVICE_ALONE: tuple[PhaseName, ...] = ("tune", "time")
 """They measure, which takes a GPU on which nothing else runs."""
+CALLS_THE_REFERENCE = "calls_the_reference"
+"""What a candidate does to whom the reference was withheld; beside the kinds of violations."""
 UNFINISHED = ({"timed_out"}, {"crashed"})
 SEED = 20
 AUDITED_FOR = ("sm_90",)
@@ -137,7 +139,7 @@ def violations_of(verdict: Verdict) -> set[str]:
     every = [*verdict.violations, *(v for case in verdict.cases for v in case.violations)]
     stopped = [case.stopped_by for case in verdict.cases if case.stopped_by]
     withheld = any(case.reason == "reference_withheld" for case in verdict.cases)
-    return {v.kind for v in (*every, *stopped)} | ({"calls_the_reference"} if withheld else set())
+    return {v.kind for v in (*every, *stopped)} | ({CALLS_THE_REFERENCE} if withheld else set())
 
 
 async def audit_candidate(slot: Slot, treatment: Treatment, item: SweepItem, candidate: Candidate) -> Record:

@@ -81,7 +81,7 @@ def report_of(
 ) -> SweepReport:
     """The results summed up."""
     states = {state: sum(r.state == state for r in results) for state in STATES}
-    cheats = Counter(kind for r in results if r.state == "cheating" for kind in r.kinds)
+    cheats = Counter(kind for r in results if r.state == "cheating" for kind in r.cheats)
     timed = sorted((r.speedup, r.key) for r in results if r.state == "right" and r.speedup is not None)
     shares = sorted(r.share_of_limit for r in results if r.state == "right" and r.share_of_limit is not None)
     return SweepReport(

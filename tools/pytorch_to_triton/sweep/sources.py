@@ -13,14 +13,16 @@ from typing import Any
 from pytorch_to_triton.errors import BadInput, TargetNotFound
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Options, parse_options
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.sweep.given_text import file_of, is_path, with_init_inputs
+from pytorch_to_triton.sweep.given_text import constructed_alike, defined_in, target_given
 from pytorch_to_triton.sweep.items import SweepItem
-from pytorch_to_triton.targets.names_in_text import is_kernel
+from pytorch_to_triton.targets.names_in_text import is_kernel, text_and_tree
 
 FIELDS = ("problem", "candidate", "key", "input", "dim", "require", "backward")
 """What a line of JSON may say."""
 SKIPPED = ("__pycache__", "node_modules", "build", "dist", "tests")
 """Folders without items."""
+TEXTS = "items"
+"""The folder of the results that holds texts which were given in place of files."""
 
 
 def items_in(
@@ -42,7 +44,7 @@ def items_in(
     ]
     if candidates is not None:
         items = [answered(item, source.resolve(), candidates.resolve()) for item in items]
-    items = [constructed_alike(item, out) for item in items]
+    items = [constructed_alike(item, out / TEXTS) for item in items]
     if not items:
         raise BadInput(
             f"{source} holds nothing to sweep.",
@@ -64,8 +66,8 @@ def given_to(item: SweepItem, given: Options) -> Options:
 
 def parameters_of(target: Target) -> set[str]:
     """What the function, or the module's forward, takes, as far as its file's text tells."""
-    tree = ast.parse(target.path.read_text(encoding="utf-8", errors="replace"))
-    node = defined_in(tree).get(str(target.name))
+    parsed = text_and_tree(target.path)
+    node = defined_in(parsed[1]).get(str(target.name)) if parsed else None
     if isinstance(node, ast.ClassDef):
         node = next((part for part in node.body if getattr(part, "name", "") == "forward"), None)
     if not isinstance(node, ast.FunctionDef):
@@ -88,12 +90,11 @@ def items_below(source: Path, out: Path) -> Iterator[SweepItem]:
 
 def items_of(file: Path, key: str) -> Iterator[SweepItem]:
     """A kernel file is one item, and so is a file with Model; else each public function and module is."""
-    try:
-        tree = ast.parse(file.read_text(encoding="utf-8", errors="replace"))
-    except (SyntaxError, ValueError, OSError, RecursionError, MemoryError):
+    parsed = text_and_tree(file)
+    if parsed is None:
         yield SweepItem(key, problem=Target(path=file))  # its draft says why it cannot be read
         return
-    names = defined_in(tree)
+    names = defined_in(parsed[1])
     if {"run", "reference"} <= names.keys() or {"Model", "ModelNew"} <= names.keys():
         yield SweepItem(key, candidate=Target(path=file))
     elif "Model" in names and {"get_inputs", "INPUTS"} & names.keys():
@@ -102,19 +103,6 @@ def items_of(file: Path, key: str) -> Iterator[SweepItem]:
         for name, node in names.items():
             if is_target(node) and not name.startswith("_"):
                 yield SweepItem(f"{key}:{name}", problem=Target(path=file, name=name))
-
-
-def defined_in(tree: ast.Module) -> dict[str, ast.stmt]:
-    """What the file defines, assigns and imports at its top level, by name."""
-    names: dict[str, ast.stmt] = {}
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            names[node.name] = node
-        elif isinstance(node, ast.Assign):
-            names |= {target.id: node for target in node.targets if isinstance(target, ast.Name)}
-        elif isinstance(node, ast.ImportFrom):
-            names |= {alias.asname or alias.name: node for alias in node.names}
-    return names
 
 
 def is_target(node: ast.stmt) -> bool:
@@ -134,14 +122,6 @@ def answered(item: SweepItem, source: Path, candidates: Path) -> SweepItem:
             f"{item.key} of {source} has no candidate: there is no {path}.",
             "Write it, or sweep a folder that holds only what has one.",
         )
-    return replace(item, candidate=Target(path=path))
-
-
-def constructed_alike(item: SweepItem, out: Path) -> SweepItem:
-    """The item; its ModelNew is constructed as the problem's Model where it does not say how."""
-    if item.problem is None or item.candidate is None or item.candidate.name:
-        return item
-    path = with_init_inputs(item.candidate.path, item.problem.path, out / "items")
     return replace(item, candidate=Target(path=path))
 
 
@@ -166,29 +146,20 @@ def pair_of(line: str, place: str, folder: Path, out: Path) -> SweepItem:
         raise BadInput(f"{place} names neither a problem nor a candidate.", "Name at least one of them.")
     if unknown := sorted(values.keys() - {*FIELDS}):
         raise BadInput(f"{place}: {unknown[0]} is no field.", f"The fields are {', '.join(FIELDS)}.")
-    sides = {side: written(values[side], place, folder, out) for side in FIELDS[:2] if side in values}
+    sides = {side: side_of(values[side], place, folder, out) for side in FIELDS[:2] if side in values}
     listed = (tuple(values.get(name, ())) for name in ("input", "dim", "require"))
-    targets = {side: target_in(path) for side, path in sides.items()}
     key, backward = str(values.get("key") or ""), bool(values.get("backward"))
-    return SweepItem(key, **targets, options=parse_options(*listed), backward=backward)
+    return SweepItem(key, **sides, options=parse_options(*listed), backward=backward)
 
 
-def written(value: Any, place: str, folder: Path, out: Path) -> str:
-    """The target that a line names; a text is written to a file first. Raises BadInput for anything else."""
+def side_of(value: Any, place: str, folder: Path, out: Path) -> Target:
+    """The target that a line names or holds. Raises BadInput for what is neither, and without such a file."""
     if not isinstance(value, str):
         raise BadInput(f"{place}: {value!r} is neither a path nor a text.", "Write it as a string.")
-    if not is_path(value):
-        return str(file_of(value, out / "items"))
-    path, colon, name = value.partition(".py:")
-    file = folder / (path + ".py" if colon else value)
-    if not file.is_file():
-        raise BadInput(f"{place}: there is no {file}.", "Name a file relative to this one.")
-    return f"{file.resolve()}:{name}" if colon else str(file.resolve())
-
-
-def target_in(text: str) -> Target:
-    path, colon, name = text.partition(".py:")
-    return Target(path=Path(path + ".py"), name=name) if colon else Target(path=Path(text))
+    try:
+        return target_given(value, folder, out / TEXTS)
+    except FileNotFoundError as missing:
+        raise BadInput(f"{place}: there is no {missing}.", "Name a file relative to this one.") from None
 
 
 def refuse_equal_keys(items: Sequence[SweepItem]) -> None:

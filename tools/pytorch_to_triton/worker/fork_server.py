@@ -49,7 +49,7 @@ def serve(runtime: dict[str, Any]) -> None:
     with _for_good():
         enter_runtime(runtime)
     sys.stdout.flush()
-    server = _Server(control)
+    server = _Server(control, memory_limit(runtime.get("memory_gib")))
     signal.signal(signal.SIGTERM, lambda *_: server.end())
     die_with_parent(signal.SIGTERM)
     try:
@@ -60,14 +60,14 @@ def serve(runtime: dict[str, Any]) -> None:
 
 
 class _Server:
-    def __init__(self, control: socket.socket) -> None:
+    def __init__(self, control: socket.socket, limit: int) -> None:
         self._control = control
         self._lines: dict[int, socket.socket] = {}
         """The line of each job, by the process id of its child."""
         self._killed: set[int] = set()
         self._stopped: dict[int, str] = {}
         """Why the server has stopped a job."""
-        self._limit = memory_limit()
+        self._limit = limit
         self._wake, self._wake_writer = socket.socketpair()
         self._wake.setblocking(False)
         self._wake_writer.setblocking(False)
@@ -259,8 +259,10 @@ _SHARE = 0.8
 _CGROUP = Path("/sys/fs/cgroup/memory.max")
 
 
-def memory_limit() -> int:
-    """Bytes that the processes of one job may hold."""
+def memory_limit(gib: float | None) -> int:
+    """Bytes that the processes of one job may hold; `gib` is what the client says."""
+    if gib is not None:
+        return int(gib * 2**30)
     setting = os.environ.get(VARIABLE, "")
     with suppress(ValueError):
         if float(setting) > 0:
