@@ -85,7 +85,8 @@ class Scorer:
 
     def _item(self, key: str, problem: Source, candidate: Source) -> SweepItem:
         texts = self.treatment.out
-        asked, answer = (target_given(str(side), Path(), texts) for side in (problem, candidate))
+        asked = target_given(str(problem), Path(), texts, f"problem-{key}")
+        answer = target_given(str(candidate), Path(), texts, f"candidate-{key}")
         return constructed_alike(SweepItem(key, asked, answer), texts)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pytorch_to_triton.sweep.sweep import SweepRequest
 
 Again = Literal["all", "failed"]
-WHEN_INTERRUPTED = "What is done is kept: the same command goes on from here."
+WHEN_INTERRUPTED = "What is done is kept, and in report.md: the same command goes on from here."
 
 
 def sweep(  # noqa: PLR0913  (a command has as many options as it takes)
@@ -67,7 +67,7 @@ def sweep(  # noqa: PLR0913  (a command has as many options as it takes)
     ] = 300.0,
     tune_seconds: Annotated[float, typer.Option(help="Of the phase tune, for each size.", min=1)] = 60.0,
     deadline: Annotated[
-        float | None, typer.Option(help="End cleanly after so many seconds, to go on another time.")
+        float | None, typer.Option(help="End cleanly after so many seconds, to go on another time.", min=1)
     ] = None,
     again: Annotated[
         Again | None, typer.Option(help="Do all once more, or what crashed or ran out of time.")
@@ -152,6 +152,7 @@ async def run_sweep(
 
 def show_sweep(report: "SweepReport") -> None:
     """What became of the items, how fast the right ones are, and where more stands."""
+    from pytorch_to_triton.sweep.files import comparison_lines
     from pytorch_to_triton.sweep.outcome import STATES
     from pytorch_to_triton_server.tables import TerminalTable, console_on_stdout
 
@@ -170,6 +171,6 @@ def show_sweep(report: "SweepReport") -> None:
     for line in report.not_right:
         console.print(f"\n{line}")
     if report.comparison:
-        better, worse = len(report.comparison.better), len(report.comparison.worse)
-        console.print(f"\nBeside {report.comparison.folder}: {better} better, {worse} worse.")
+        for line in comparison_lines(report.comparison):
+            console.print(line.lstrip("# ") if line.startswith("#") else line)
     console.print("\n" + "\n".join(str(file) for file in report.files))

@@ -70,12 +70,17 @@ CANDIDATES = {
     "timed out": RIGHT.replace("x = x.contiguous()", "while True: pass"),
 }
 """By the state in which each ends."""
+AT_IMPORT = "while True: pass\n"
+ENDS = {**{state: state for state in CANDIDATES}, "drafted": "right", "at import": "timed out"}
+"""The state of each item of `pairs`."""
 
 
 def pairs(folder: Path) -> Path:
     lines = [{"key": state, "problem": PROBLEM, "candidate": text} for state, text in CANDIDATES.items()]
     file = folder / "pairs.jsonl"
-    file.write_text("\n".join(map(json.dumps, [*lines, {"key": "drafted", "problem": PROBLEM}])))
+    lines += [{"key": "drafted", "problem": PROBLEM}]
+    lines += [{"key": "at import", "problem": PROBLEM, "candidate": AT_IMPORT}]
+    file.write_text("\n".join(map(json.dumps, lines)))
     return file
 
 
@@ -109,15 +114,15 @@ def states(out: Path) -> dict[str, str]:
 def test_every_item_ends_in_one_state_and_costs_only_itself(tmp_path: Path) -> None:
     out = tmp_path / "out"
     report = swept(pairs(tmp_path), out)
-    assert states(out) == {**{state: state for state in CANDIDATES}, "drafted": "right"}
-    assert sum(report["states"].values()) == len(CANDIDATES) + 1
+    assert states(out) == ENDS
+    assert sum(report["states"].values()) == len(ENDS)
     assert report["cheats"]["torch_operator"] == 1
     assert (out / "drafts" / "drafted.py").is_file()
     journal = sqlite3.connect(out / "journal.sqlite")
     before = dict(journal.execute("SELECT item, record FROM records"))
     swept(tmp_path / "pairs.jsonl", out, "--again", "failed")
     after = dict(journal.execute("SELECT item, record FROM records"))
-    assert {key for key in before if before[key] != after[key]} == {"timed out", "crashed"}
+    assert {key for key in before if before[key] != after[key]} == {"timed out", "crashed", "at import"}
 
 
 def test_a_killed_sweep_goes_on_where_it_was(tmp_path: Path) -> None:
@@ -130,11 +135,38 @@ def test_a_killed_sweep_goes_on_where_it_was(tmp_path: Path) -> None:
             pass
         os.kill(sweep.pid, signal.SIGKILL)
     before = list(journal)
-    assert 1 < len(before) < len(CANDIDATES) + 2
+    assert 1 < len(before) < len(ENDS) + 1
     swept(source, out)
     after = list(journal)
     assert all(record in after for record in before)
-    assert states(out) == {**{state: state for state in CANDIDATES}, "drafted": "right"}
+    assert states(out) == ENDS
+
+
+def test_an_interrupted_sweep_says_what_it_has_done(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    journal = Journal(out / "journal.sqlite")
+    with subprocess.Popen(
+        command(pairs(tmp_path), out), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as sweep:
+        while sweep.poll() is None and len(list(journal)) < 2:
+            pass
+        os.kill(sweep.pid, signal.SIGINT)
+        _, said = sweep.communicate()
+    assert sweep.returncode == 130
+    assert "report.md" in said
+    assert "waiting" in states(out).values()
+    assert {ENDS[key] == state or state == "waiting" for key, state in states(out).items()} == {True}
+
+
+def test_what_has_no_answer_is_not_drafted_in_its_place(tmp_path: Path) -> None:
+    problems, answers = tmp_path / "problems", tmp_path / "answers"
+    for folder in (problems, answers):
+        folder.mkdir()
+    (problems / "one.py").write_text(PROBLEM)
+    (problems / "two.py").write_text(PROBLEM)
+    (answers / "one.py").write_text(RIGHT)
+    swept(problems, tmp_path / "out", "--candidates", str(answers))
+    assert states(tmp_path / "out") == {"one": "right", "two": "not drafted"}
 
 
 def test_only_what_has_changed_is_done_again(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@
     │   ├── BadDeclaration    an input, dim or requirement that does not parse; points at the character
     │   ├── TargetNotFound    no such file, or no such name in it
     │   └── TargetBroken      the file is there but cannot be loaded or called
+    │       └── TargetTimedOut    or not within its time
     ├── NotConvertible        exit 4: no drafting pattern fits the function; says which operator and why
     └── MissingRequirement      exit 3: a GPU, a package or a device that this machine does not have
 
@@ -52,6 +53,10 @@ class TargetNotFound(BadInput):
 
 class TargetBroken(BadInput):
     """The target exists, but loading or calling it fails."""
+
+
+class TargetTimedOut(TargetBroken):
+    """Loading or calling the target was ended at its time limit."""
 
 
 class NotConvertible(Refusal):

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pytorch_to_triton import places
-from pytorch_to_triton.errors import MissingRequirement, Refusal, TargetBroken
+from pytorch_to_triton.errors import MissingRequirement, Refusal, TargetBroken, TargetTimedOut
 from pytorch_to_triton.schema.job import Outcome
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.worker.wire import Failure
@@ -30,7 +30,7 @@ def refusal_of_end(outcome: Outcome, target: Target) -> Refusal:
     if refusal := disk_full_refusal(outcome.folder, outcome.log):
         return refusal
     if outcome.status == "timed_out":
-        return TargetBroken(
+        return TargetTimedOut(
             f"{doing} took too long: {outcome.detail}.",
             f"Allow more with --timeout, or make {where} quicker.",
         )

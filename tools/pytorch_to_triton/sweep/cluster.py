@@ -17,6 +17,7 @@ from pytorch_to_triton.errors import MissingRequirement, Refusal
 from pytorch_to_triton.hardware.versions import versions
 from pytorch_to_triton.jobs.client import WorkerClient, open_client
 from pytorch_to_triton.schema.job import Runtime
+from pytorch_to_triton.sweep.engine import refused
 from pytorch_to_triton.sweep.executor import ON_CPU, where_of
 from pytorch_to_triton.sweep.items import SweepItem
 from pytorch_to_triton.sweep.journal import Record
@@ -96,8 +97,7 @@ def do_on_node(
     try:
         return kept.portal.call(do, phase, Slot(kept.worker, runtime_here(runtime)), treatment, item, known)
     except Refusal as refusal:  # its constructor takes more than what pickle keeps of an exception
-        said = {"why": refusal.message, "hint": refusal.hint}
-        return {"status": "refused", "kind": refusal.kind, **said}
+        return refused(refusal)
 
 
 def where_on_node(runtime: Runtime) -> str:

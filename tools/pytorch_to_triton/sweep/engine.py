@@ -10,7 +10,7 @@ from typing import Generic, Literal, Protocol, TypeVar
 
 import anyio
 
-from pytorch_to_triton.errors import Refusal
+from pytorch_to_triton.errors import Refusal, TargetTimedOut
 from pytorch_to_triton.sweep.journal import Journal, Record
 
 LONGEST = 1000
@@ -99,12 +99,18 @@ async def record_of(phase: Phase[AnyItem], item: AnyItem) -> Record:
     except TimeoutError:
         result = {"status": "timed_out", "why": f"not done within {phase.seconds:g} s"}
     except Refusal as refusal:
-        said = {"why": refusal.message[:LONGEST], "hint": refusal.hint[:LONGEST]}
-        result = {"status": "refused", "kind": refusal.kind, **said}
+        result = refused(refusal)
     except Exception as error:  # a defect costs one item
         result = {"status": "raised", "why": f"{type(error).__name__}: {error}"[:LONGEST]}
     about = {"item": item.key, "name": item.name, "phase": phase.name, "where": phase.where, "digest": digest}
     return {**about, "seconds": round(time.perf_counter() - began, 3), **result}
+
+
+def refused(refusal: Refusal) -> Record:
+    """What a refusal leaves of a record."""
+    status = "timed_out" if isinstance(refusal, TargetTimedOut) else "refused"
+    said = {"why": refusal.message[:LONGEST], "hint": refusal.hint[:LONGEST]}
+    return {"status": status, "kind": refusal.kind, **said}
 
 
 async def in_lanes(items: Sequence[T], count: int, work: Callable[[T], Awaitable[None]]) -> None:

@@ -15,25 +15,26 @@ INIT = "get_init_inputs"
 _PATH = re.compile(r"([^\n\0]{1,4096}\.py)(?::(\w+))?")
 
 
-def target_given(value: str, beside: Path, texts: Path) -> Target:
+def target_given(value: str, beside: Path, texts: Path, name: str) -> Target:
     """What a path names, `path.py` or `path.py:name`, relative to the folder `beside`.
 
-    Anything else is a text, which is written to a file in the folder `texts`. Raises FileNotFoundError for a
-    path without a file.
+    Anything else is a text, which is written to a file in the folder `texts` that has the name in its own.
+    Raises FileNotFoundError for a path without a file.
     """
     path = _PATH.fullmatch(value)
     if path is None:
-        return Target(path=file_of(value, texts))
+        return Target(path=file_of(value, texts, name))
     file = (beside / path[1]).expanduser().resolve()
     if not file.is_file():
         raise FileNotFoundError(file)
     return Target(path=file, name=path[2])
 
 
-def file_of(text: str, folder: Path) -> Path:
-    """A file in the folder with this text, whatever a model has written; one of the same text is the same."""
+def file_of(text: str, folder: Path, name: str) -> Path:
+    """A file in the folder with this text, whatever a model has written; another text has another file."""
     plain = text.encode("utf-8", "replace").decode()
-    file = folder / f"{digest_of(plain)}.py"
+    called = re.sub(r"[^\w.-]", "_", name)
+    file = folder / f"{called}-{digest_of(plain)}.py"
     if not file.exists():
         write_atomically(file, plain)
     return file
@@ -55,7 +56,7 @@ def constructed_alike(item: SweepItem, texts: Path) -> SweepItem:
     wanted = needed(given, INIT) - there.keys()
     added = dict.fromkeys(node for name, node in given.items() if name in wanted)
     text = "\n\n".join([answer[0].rstrip("\n"), *map(ast.unparse, added)]) + "\n"
-    return replace(item, candidate=Target(path=file_of(text, texts)))
+    return replace(item, candidate=Target(path=file_of(text, texts, item.candidate.path.stem)))
 
 
 def needed(given: Mapping[str, ast.stmt], name: str) -> set[str]:

@@ -43,7 +43,7 @@ def items_in(
         replace(item, options=given_to(item, options), backward=item.backward or backward) for item in read
     ]
     if candidates is not None:
-        items = [answered(item, source.resolve(), candidates.resolve()) for item in items]
+        items = [answered(item, candidates.resolve()) for item in items]
     items = [constructed_alike(item, out / TEXTS) for item in items]
     if not items:
         raise BadInput(
@@ -114,15 +114,10 @@ def is_target(node: ast.stmt) -> bool:
     )
 
 
-def answered(item: SweepItem, source: Path, candidates: Path) -> SweepItem:
-    """The item with the candidate of the same name. Raises BadInput where there is none."""
+def answered(item: SweepItem, candidates: Path) -> SweepItem:
+    """The item with the candidate of the same name, where there is one."""
     path = candidates / f"{item.key.replace(':', '_')}.py"
-    if not path.is_file():
-        raise BadInput(
-            f"{item.key} of {source} has no candidate: there is no {path}.",
-            "Write it, or sweep a folder that holds only what has one.",
-        )
-    return replace(item, candidate=Target(path=path))
+    return replace(item, candidate=Target(path=path)) if path.is_file() else item
 
 
 def pairs_in(source: Path, out: Path) -> Iterator[SweepItem]:
@@ -132,12 +127,12 @@ def pairs_in(source: Path, out: Path) -> Iterator[SweepItem]:
     """
     for number, line in enumerate(source.read_text(encoding="utf-8-sig", errors="replace").splitlines(), 1):
         if line.strip():
-            item = pair_of(line, f"{source}, line {number}", source.parent, out)
-            yield item if item.key else replace(item, key=str(number))
+            yield pair_of(line, number, source, out)
 
 
-def pair_of(line: str, place: str, folder: Path, out: Path) -> SweepItem:
-    """The item; its key is empty where the line names none."""
+def pair_of(line: str, number: int, source: Path, out: Path) -> SweepItem:
+    """The item; its key is the line's number where the line names none."""
+    place = f"{source}, line {number}"
     try:
         values = json.loads(line)
     except ValueError as error:
@@ -146,18 +141,22 @@ def pair_of(line: str, place: str, folder: Path, out: Path) -> SweepItem:
         raise BadInput(f"{place} names neither a problem nor a candidate.", "Name at least one of them.")
     if unknown := sorted(values.keys() - {*FIELDS}):
         raise BadInput(f"{place}: {unknown[0]} is no field.", f"The fields are {', '.join(FIELDS)}.")
-    sides = {side: side_of(values[side], place, folder, out) for side in FIELDS[:2] if side in values}
+    key, backward = str(values.get("key") or number), bool(values.get("backward"))
+    sides = {
+        side: side_of(values[side], place, source.parent, out / TEXTS, f"{key}-{side}")
+        for side in FIELDS[:2]
+        if side in values
+    }
     listed = (tuple(values.get(name, ())) for name in ("input", "dim", "require"))
-    key, backward = str(values.get("key") or ""), bool(values.get("backward"))
     return SweepItem(key, **sides, options=parse_options(*listed), backward=backward)
 
 
-def side_of(value: Any, place: str, folder: Path, out: Path) -> Target:
+def side_of(value: Any, place: str, folder: Path, texts: Path, name: str) -> Target:
     """The target that a line names or holds. Raises BadInput for what is neither, and without such a file."""
     if not isinstance(value, str):
         raise BadInput(f"{place}: {value!r} is neither a path nor a text.", "Write it as a string.")
     try:
-        return target_given(value, folder, out / TEXTS)
+        return target_given(value, folder, texts, name)
     except FileNotFoundError as missing:
         raise BadInput(f"{place}: there is no {missing}.", "Name a file relative to this one.") from None
 

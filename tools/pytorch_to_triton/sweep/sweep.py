@@ -4,6 +4,7 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -66,13 +67,15 @@ async def sweep(
         refuse_without_candidates(items, phases)
         async with open_executor(worker, request, runtime) as executor:
             run = SweepRun(items, request.treatment, executor, journal)
-            with anyio.move_on_after(request.deadline):
-                for phase in phases:
-                    await run.do(phase, request.again, listener)
-        results = run.results(phases)
-        return await anyio.to_thread.run_sync(
-            write_results, out, phases, executor.where, results, request.against
-        )
+            write = partial(write_results, out, phases, executor.where, against=request.against)
+            try:
+                with anyio.move_on_after(request.deadline):
+                    for phase in phases:
+                        await run.do(phase, request.again, listener)
+            except anyio.get_cancelled_exc_class():
+                write(results=run.results(phases))
+                raise
+        return await anyio.to_thread.run_sync(partial(write, results=run.results(phases)))
 
 
 def items_of(request: SweepRequest, out: Path) -> list[SweepItem]:
@@ -83,7 +86,8 @@ def items_of(request: SweepRequest, out: Path) -> list[SweepItem]:
 
 def phases_of(request: SweepRequest, runtime: Runtime) -> tuple[PhaseName, ...]:
     """The phases in their order. Raises MissingRequirement for a timing without a GPU."""
-    untimed: tuple[PhaseName, ...] = ("draft", "validate")
+    # A draft in place of a missing answer would be counted as one.
+    untimed: tuple[PhaseName, ...] = ("validate",) if request.candidates else ("draft", "validate")
     named = request.phases or (untimed if runtime.interpreter else (*untimed, "time"))
     if runtime.interpreter and {*ON_DEVICE_ALONE} & {*named} and request.ray is None:
         raise MissingRequirement(
