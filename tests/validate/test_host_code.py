@@ -5,7 +5,7 @@ from textwrap import dedent, indent
 import pytest
 
 from pytorch_to_triton.inputs.declaration import parse_declaration
-from pytorch_to_triton.validate.host_code import kernels_in, switches_in
+from pytorch_to_triton.validate.host_code import groups_in, kernels_in, switches_in
 
 DECLARED = parse_declaration({"x": "float32[M, N]", "w": "float32[2 * N]"}, {"M": [1, 3], "N": [1, 64]})
 SWITCHES = {
@@ -93,12 +93,24 @@ def test_a_loop_that_no_declared_size_takes_twice_is_another_way(
     ],
     ids=["counted", "swizzled"],
 )
-def test_more_blocks_than_a_group_of_programs_takes_are_another_way(grouped: str) -> None:
+def test_a_group_of_programs_takes_so_many_blocks(grouped: str) -> None:
     loop = f"_ in range({grouped})"
     source = LOOP.format(decorator="", loop=loop, launch=", BLOCK=64, GROUP=8").replace(
         "    for", "    n_blocks = tl.cdiv(n_cols, BLOCK)\n    for"
     )
-    assert switches_in(source, DECLARED) == ((64, "N"), (512, "N"))
+    assert switches_in(source, DECLARED) == ((64, "N"),)
+    assert groups_in(source, DECLARED) == ((512, "N"),)
+
+
+def test_of_rows_that_are_counted_together_the_longest_dimension_passes_a_block() -> None:
+    source = LOOP.format(decorator="", loop="start in range(0, n, BLOCK)", launch=", BLOCK=1024")
+    source = source.replace("(x, n_cols", "(x, n_rows * n_cols").replace("(x_ptr, n_cols", "(x_ptr, n")
+    assert switches_in(source, DECLARED) == ((1024, "N"),)
+
+
+def test_a_mask_is_no_other_way() -> None:
+    body = "rows = tl.arange(0, 64) + M\n    cols = rows % N\n    if cols < 192: pass\n    if N > 100: pass"
+    assert switches_in(f"def kernel(M, N):\n    {body}\n", DECLARED) == ((100, "N"),)
 
 
 def test_kernels_are_those_that_the_code_around_them_names() -> None:

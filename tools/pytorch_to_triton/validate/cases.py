@@ -68,6 +68,7 @@ def build_plan(
     *,
     seed: int | None = None,
     switches: Sequence[Switch] = (),
+    groups: Sequence[Switch] = (),
     configurations: int = 1,
     all_mixtures: bool = False,
 ) -> PlanBuilder:
@@ -76,7 +77,8 @@ def build_plan(
     Where no combination of declared sizes fits the limit, halved ones stand in (group `reduced`). Without
     any that can be generated the plan has no cases, and says why. Some of the sizes come from the seed; None:
     none. Mixtures of short dtypes alone, such as bfloat16 with float16, are planned with `all_mixtures`. Each
-    side of each of the `switches` is tried, and each of so many `configurations` of an autotuned kernel.
+    side of each of the `switches` is tried, a size past each of the `groups`, and each of so many
+    `configurations` of an autotuned kernel.
     """
     plan = PlanBuilder(declaration, limits, switches)
     know_conditions(plan, configurations)
@@ -91,6 +93,7 @@ def build_plan(
     with plan.limited_to(min(DETAIL_ELEMENTS, limits.elements // DETAIL_SHARE)):
         plan.base = plan.nearest(base)
         add_plain_sizes(plan)
+        add_past_groups(plan, groups)
         add_mixed(plan, all_of_them=all_mixtures)
         add_large_strides(plan)
         add_large_strides_of_long_rows(plan)
@@ -173,6 +176,13 @@ def add_plain_sizes(plan: PlanBuilder) -> None:
     for size, name in of_programs[:MOST_SWITCHES]:
         if size >= max(dims[name]):
             plan.add_nearest("beyond", {**base, name: size + 1}, fixed=name)
+
+
+def add_past_groups(plan: PlanBuilder, groups: Sequence[Switch]) -> None:
+    """A size past each: programs in groups go wrong by what they compute where, whatever the values are."""
+    small = smallest_point(plan.declaration.dims)
+    for size, name in groups[:MOST_SWITCHES]:
+        plan.add_nearest("beyond", {**small, name: size + 1}, fixed=name)
 
 
 def add_mixed(plan: PlanBuilder, *, all_of_them: bool) -> None:

@@ -42,26 +42,47 @@ def switches_in(source: str, declaration: Declaration) -> tuple[Switch, ...]:
     """The sizes that the code compares with, in kernels and around them, the smaller ones first; each with
     each dimension that may pass it.
 
-    Where the code only refuses what is beyond, there is no other way.
+    Where the code only refuses what is beyond, there is no other way, and where it compares each lane of a
+    block, that is a mask.
     """
     tree = parse(source)
     defined = functions(tree)
     shapes = {name: tensor.shape for name, tensor in declaration.tensors().items()}
     numbers = constants(tree)
-    meant = dims_by_name(defined, shapes, declaration.dims)
+    meant, lanes = dims_by_name(defined, shapes, declaration.dims), lanes_in(defined)
     dims_by_size: dict[int, dict[str, None]] = {}
     for compared, size in comparisons(defined, numbers):
         read = shape_read(compared, shapes) or dims_of(compared, meant)
         dims = [dim for dim in read if dim in declaration.dims]
-        if LEAST <= size <= MOST and dims:
+        if LEAST <= size <= MOST and dims and not holds_lanes(compared, lanes):
             dims_by_size.setdefault(size, {}).update(dict.fromkeys(dims))
-    for end, block in blocks_in_kernels(kernels_of(tree), largest_blocks(tree, numbers)):
-        # Where a declared size goes past a block, the second turn of the loop is tried anyway.
-        dims = [dim for dim in dims_of(end, meant) if dim in declaration.dims]
-        beyond = [dim for dim in dims if max(declaration.dims[dim]) <= block <= MOST]
-        if beyond:
-            dims_by_size.setdefault(block, {}).update(dict.fromkeys(beyond))
+    for end, block in loop_ends(kernels_of(tree), largest_blocks(tree, numbers)):
+        for dim in passing(end, block, meant, declaration):
+            dims_by_size.setdefault(block, {})[dim] = None
     return tuple((size, dim) for size, dims in sorted(dims_by_size.items()) for dim in dims)
+
+
+def groups_in(source: str, declaration: Declaration) -> tuple[Switch, ...]:
+    """The sizes that whole groups of programs compute; past them, others compute what is left."""
+    tree = parse(source)
+    shapes = {name: tensor.shape for name, tensor in declaration.tensors().items()}
+    meant = dims_by_name(functions(tree), shapes, declaration.dims)
+    largest = largest_blocks(tree, constants(tree))
+    ends = dict.fromkeys(
+        (size, dim)
+        for end, size in group_ends(kernels_of(tree), largest)
+        for dim in passing(end, size, meant, declaration)
+    )
+    return tuple(sorted(ends))
+
+
+def passing(
+    end: ast.expr, size: int, meant: Mapping[str, Collection[str]], declaration: Declaration
+) -> list[str]:
+    """The longest of the dimensions behind an end, which grows with each, if no declared size is past it."""
+    dims = [dim for dim in dims_of(end, meant) if dim in declaration.dims]
+    longest = sorted(dims, key=lambda dim: max(declaration.dims[dim]))[-1:]
+    return [dim for dim in longest if max(declaration.dims[dim]) <= size <= MOST]
 
 
 def is_of_gradients(kernel: str) -> bool:
@@ -159,19 +180,23 @@ def comparisons(defined: Functions, sizes: Mapping[str, int]) -> Iterator[tuple[
                 yield right, numbers[0]
 
 
-def blocks_in_kernels(kernels: Functions, largest: Mapping[str, int]) -> Iterator[tuple[ast.expr, int]]:
-    """Where a loop of a kernel ends, with the largest block that it goes on by; then what is divided into
-    blocks that programs take in groups, with the size of the largest group.
-    """
-    nodes = list(nodes_in(kernels))
-    divided: dict[str, tuple[ast.expr, int]] = {}
-    for node in nodes:
+def loop_ends(kernels: Functions, largest: Mapping[str, int]) -> Iterator[tuple[ast.expr, int]]:
+    """Where a loop of a kernel ends, with the largest block that it goes on by."""
+    for node in nodes_in(kernels):
         match node:
             case (
                 ast.For(iter=ast.Call(args=[_, end, ast.Name(id=block), *_]))
                 | ast.Call(func=ast.Attribute(attr="cdiv"), args=[end, ast.Name(id=block)])
             ) if block in largest:
                 yield end, largest[block]
+
+
+def group_ends(kernels: Functions, largest: Mapping[str, int]) -> Iterator[tuple[ast.expr, int]]:
+    """What is divided into blocks that programs take in groups, with the size of the largest group."""
+    nodes = list(nodes_in(kernels))
+    divided: dict[str, tuple[ast.expr, int]] = {}
+    for node in nodes:
+        match node:
             case ast.Assign(
                 targets=[ast.Name(id=count)],
                 value=ast.Call(func=ast.Attribute(attr="cdiv"), args=[end, ast.Name(id=block)]),
@@ -227,6 +252,24 @@ def dims_by_name(
                     for name, value in zip(parameters[called], given, strict=False):
                         assign(ast.Name(name), value, shapes, meant)
     return meant
+
+
+def lanes_in(defined: Functions) -> set[str]:
+    """The variables that hold a number for each lane of a block."""
+    lanes = set[str]()
+    for node in nodes_in(defined):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if holds_lanes(value, lanes):
+                lanes.add(name)
+    return lanes
+
+
+def holds_lanes(value: ast.expr, lanes: Collection[str]) -> bool:
+    return any(
+        (isinstance(node, ast.Attribute) and node.attr == "arange")
+        or (isinstance(node, ast.Name) and node.id in lanes)
+        for node in ast.walk(value)
+    )
 
 
 def assign(

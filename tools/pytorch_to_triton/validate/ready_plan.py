@@ -23,7 +23,7 @@ from pytorch_to_triton.targets.describe import EXAMPLES_CASE, examples_case, sou
 from pytorch_to_triton.targets.first_call import CORRECT_IT
 from pytorch_to_triton.targets.problem import Problem
 from pytorch_to_triton.validate.cases import CasePlan, add_points, build_plan, plan_of
-from pytorch_to_triton.validate.host_code import switches_in
+from pytorch_to_triton.validate.host_code import groups_in, switches_in
 from pytorch_to_triton.validate.plan import CaseSizeLimits, PlanBuilder, case_named
 from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.target_worker import ReferenceProcess
@@ -63,6 +63,7 @@ def ready_plan(
         limits,
         seed=seed,
         switches=switches_in(source, problem.declaration),
+        groups=groups_in(source, problem.declaration),
         configurations=problem.candidate.configurations,
         all_mixtures=request.require_mixed_dtypes,
     )
