@@ -68,7 +68,6 @@ def build_plan(
     *,
     seed: int | None = None,
     switches: Sequence[Switch] = (),
-    groups: Sequence[Switch] = (),
     configurations: int = 1,
     all_mixtures: bool = False,
 ) -> PlanBuilder:
@@ -77,8 +76,7 @@ def build_plan(
     Where no combination of declared sizes fits the limit, halved ones stand in (group `reduced`). Without
     any that can be generated the plan has no cases, and says why. Some of the sizes come from the seed; None:
     none. Mixtures of short dtypes alone, such as bfloat16 with float16, are planned with `all_mixtures`. Each
-    side of each of the `switches` is tried, a size past each of the `groups`, and each of so many
-    `configurations` of an autotuned kernel.
+    side of each of the `switches` is tried, and each of so many `configurations` of an autotuned kernel.
     """
     plan = PlanBuilder(declaration, limits, switches)
     know_conditions(plan, configurations)
@@ -93,7 +91,6 @@ def build_plan(
     with plan.limited_to(min(DETAIL_ELEMENTS, limits.elements // DETAIL_SHARE)):
         plan.base = plan.nearest(base)
         add_plain_sizes(plan)
-        add_past_groups(plan, groups)
         add_mixed(plan, all_of_them=all_mixtures)
         add_large_strides(plan)
         add_large_strides_of_long_rows(plan)

@@ -22,7 +22,7 @@ from pytorch_to_triton.schema.verdict import CaseResult, NoResult, Skip
 from pytorch_to_triton.targets.describe import EXAMPLES_CASE, examples_case, source_of
 from pytorch_to_triton.targets.first_call import CORRECT_IT
 from pytorch_to_triton.targets.problem import Problem
-from pytorch_to_triton.validate.cases import CasePlan, add_points, build_plan, plan_of
+from pytorch_to_triton.validate.cases import CasePlan, add_past_groups, add_points, build_plan, plan_of
 from pytorch_to_triton.validate.host_code import groups_in, switches_in
 from pytorch_to_triton.validate.plan import CaseSizeLimits, PlanBuilder, case_named
 from pytorch_to_triton.validate.request import ValidationRequest
@@ -63,12 +63,12 @@ def ready_plan(
         limits,
         seed=seed,
         switches=switches_in(source, problem.declaration),
-        groups=groups_in(source, problem.declaration),
         configurations=problem.candidate.configurations,
         all_mixtures=request.require_mixed_dtypes,
     )
     named = named_points(problem.declaration, request.points)
     add_points(builder, named)
+    add_past_groups(builder, groups_in(source, problem.declaration))
     cases = requested_cases(all_cases(problem.reference, request, builder), request, builder)
     return ReadyPlan(cases, builder, source, named)
 
