@@ -38,8 +38,8 @@ NEEDS = ("triton.experimental.gluon", "numpy.ma")
 """What Triton imports at a process's first launch, and numpy when it first looks for unique values."""
 MOST_WORKERS = 6
 CORES_A_WORKER = 3
-"""Several processes run the candidate's cases, if there are cores for them: most of the time is compilation on
-a device, and interpretation without one."""
+"""Several processes run the candidate's cases, if there are cores for them: on a device most of the time is
+compilation, and under the interpreter nearly all is the kernel's own."""
 BATCH_ELEMENTS = 2**27
 """At most so many elements lie on disk, prepared and not yet compared; at least one case."""
 
