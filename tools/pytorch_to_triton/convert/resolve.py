@@ -21,8 +21,9 @@ from pytorch_to_triton.draft.schedule.schedule import Config
 from pytorch_to_triton.errors import BadInput, NotConvertible
 from pytorch_to_triton.graph.cost import held_bytes
 from pytorch_to_triton.graph.shown_inputs import with_shown_inputs
-from pytorch_to_triton.graph.size_programs import evaluable, programs_for_all_sizes, sizes_that_shape
-from pytorch_to_triton.graph.tracing import TargetTracer, Traced, trace
+from pytorch_to_triton.graph.size_programs import evaluable, sizes_that_shape
+from pytorch_to_triton.graph.tracing import Traced, trace, tracer_of
+from pytorch_to_triton.graph.value_programs import programs_for_all_calls
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.comparison import refuse_unknown
 from pytorch_to_triton.inputs.declaration import Declaration
@@ -205,8 +206,8 @@ async def resolve(worker: WorkerClient, request: ConversionRequest, runtime: Run
                 request, problem = request.without_dims(sizes), problem.fixed_at(sizes)
                 fixed |= sizes
                 traced = await trace(process, problem.declaration, backward=request.backward)
-            tracer = TargetTracer(process, problem.declaration, request.backward)
-            traced = await programs_for_all_sizes(tracer, traced, request.points)
+            tracer = tracer_of(process, problem.declaration, backward=request.backward)
+            traced = await programs_for_all_calls(tracer, traced, request.points)
         except NotConvertible as refusal:
             await refuse_unrunnable(worker, target, problem.declaration, runtime, seconds=seconds)
             untraced = ResolvedTarget(request, problem, None, refusal)

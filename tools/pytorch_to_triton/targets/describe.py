@@ -10,6 +10,8 @@ from pytorch_to_triton.errors import BadDeclaration, Refusal, TargetBroken, Targ
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.comparison import parse_comparisons
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Declaration, Options, parse_declaration
+from pytorch_to_triton.inputs.input_spec import is_tensor
+from pytorch_to_triton.inputs.listed_values import as_text
 from pytorch_to_triton.inputs.packed_input import CALL, nested
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.job_channel import Ended, JobChannel
@@ -209,9 +211,9 @@ def declaration_of(
 
 
 def with_values_listed(reference: Description, inputs: Mapping[str, object]) -> dict[str, object]:
-    """Lists for parameters that take one number as the values to try: `[1, 4, 8]` is `1|4|8`.
+    """Lists for parameters that take one value as the values to try: `[1, 4, 8]` is `1|4|8`.
 
-    A list in a list is passed as it is. Raises BadDeclaration for a list of anything but whole numbers.
+    A list in a list is passed as it is. Raises BadDeclaration for a list of what such a parameter cannot take.
     """
     return {name: value_listed(name, value, scalars_of(reference)) for name, value in inputs.items()}
 
@@ -222,15 +224,30 @@ def value_listed(name: str, value: object, scalars: Mapping[str, str]) -> object
         return value
     if len(value) == 1 and isinstance(value[0], list):
         return value[0]
-    if not value or any(type(one) is not int or one < 0 for one in value):
+    if not value or not all(may_be(scalars[name], one) for one in value):
         raise BadDeclaration(
-            f"Input {name}: it takes one {scalars[name]}, and this is a list.",
+            f"Input {name}: it takes one {scalars[name]}, and this is a list"
+            f"{'' if value else ' of nothing'}.",
             f"{name}={value}",
             0,
-            f"Values may be listed of whole numbers from 0 on: {name}=[1, 4, 8]. Declare one value, and "
-            "convert once for each other one; a list that is passed as it is reads [[...]].",
+            f"List the values to try, each a {scalars[name]} or None: {name}={EXAMPLES[scalars[name]]}. A list "
+            "that is passed as it is reads [[...]].",
         )
-    return "|".join(map(str, value)) if len(value) > 1 else value[0]
+    # A float that is written as a whole number is no size.
+    values = [float(one) if scalars[name] == "float" and type(one) is int else one for one in value]
+    return as_text(f"Input {name}", values) if len(values) > 1 else values[0]
+
+
+EXAMPLES = {"int": [1, 4, 8], "float": [30.0, 0.0], "bool": [True, False], "str": ["silu", "gelu"]}
+"""Lists of values, by what a parameter takes."""
+TAKEN = {"int": int, "float": int | float, "bool": bool, "str": str}
+
+
+def may_be(scalar: str, value: object) -> bool:
+    """Whether a parameter that takes one value of this type may be given that."""
+    is_other_number = isinstance(value, bool) and scalar != "bool"
+    is_declaration = isinstance(value, str) and is_tensor(value)
+    return value is None or (isinstance(value, TAKEN[scalar]) and not is_other_number and not is_declaration)
 
 
 def with_lists_kept(reference: Description, inputs: Mapping[str, object]) -> dict[str, object]:
