@@ -46,7 +46,9 @@ async def programs_for_all_calls(tracer: TargetTracer, first: Traced, named: Seq
             programs.append((traced, alike := []))
         alike.append(values)
     if len(programs) > MOST_PROGRAMS:
-        raise _too_many(f"{function} is {len(programs)} programs at its declared values, and a file has {MOST_PROGRAMS}.")
+        raise _too_many(
+            f"{function} is {len(programs)} programs at its declared values, and a file has {MOST_PROGRAMS}."
+        )
     return _as_one(programs, listed)
 
 
@@ -93,7 +95,9 @@ def _as_one(programs: Sequence[tuple[Traced, list[Values]]], listed: Listed) -> 
 
 def _conditions(combinations: Sequence[Values], listed: Listed) -> list[str]:
     """When a call has one of these combinations, among those that are declared."""
-    among = {name: [v for v in all_ if any(c[name] == v for c in combinations)] for name, all_ in listed.items()}
+    among = {
+        name: [v for v in all_ if any(c[name] == v for c in combinations)] for name, all_ in listed.items()
+    }
     if len(combinations) == math.prod(map(len, among.values())):
         return [is_one_of(name, some) for name, some in among.items() if len(some) < len(listed[name])]
     return [" or ".join(f"({_all_of(values)})" for values in combinations)]

@@ -247,7 +247,7 @@ def _parse_values(span: TextSpan, known: Collection[str]) -> ConstantSpec:
         raise span.refusal("values are listed inside of a container.", hint)
     for part in parts_listed(span):
         if is_size(part.text, known):
-            hint = f"Declare {part.text} alone, a number of that size, or put quotes around it to list it as text."
+            hint = f"Declare {part.text} alone, as a number of that size; quotes around it make it text."
             raise part.refusal(f"{part.text} names a dim, and sizes are not listed.", hint)
     first, *others = (_constant(span.label, value) for value in values_listed(span))
     return ConstantSpec(value=first, others=tuple(others))

@@ -1,4 +1,4 @@
-"""The values that a parameter is declared with, `30.0|0.0` or `silu|gelu|None`: read, written and tested for."""
+"""Values that a constant is declared with, `30.0|0.0` or `silu|gelu|None`: read, written, and tested for."""
 
 import re
 from collections.abc import Sequence
@@ -106,13 +106,19 @@ def _joined(name: str, values: Sequence[Scalar], same: str, equal: str, among: s
     unique = [f"{name} {same} {value}" for value in values if value is None or isinstance(value, bool)]
     others = [value for value in values if value is not None and not isinstance(value, bool)]
     if len(others) > 1:
-        unique.append(f"{name} {among} ({', '.join(map(repr, others))})")
+        unique.append(f"{name} {among} ({', '.join(map(_source, others))})")
     elif others:
-        unique.append(f"{name} {equal} {others[0]!r}")
+        unique.append(f"{name} {equal} {_source(others[0])}")
     return joint.join(unique)
 
 
-def phrase(values: Sequence[Scalar]) -> str:
+def _source(value: Scalar) -> str:
+    """As a formatter writes it."""
+    plain = isinstance(value, str) and value.isprintable() and not set(value) & {'"', "\\"}
+    return f'"{value}"' if plain else repr(value)
+
+
+def phrase(values: Sequence[object]) -> str:
     """`30.0`, `30.0 or 0.0`, `'silu', 'gelu' or None`."""
     *before, last = map(repr, values)
     return f"{', '.join(before)} or {last}" if before else last

@@ -10,7 +10,7 @@ from pytorch_to_triton.errors import BadDeclaration, Refusal, TargetBroken, Targ
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.comparison import parse_comparisons
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Declaration, Options, parse_declaration
-from pytorch_to_triton.inputs.input_spec import is_tensor
+from pytorch_to_triton.inputs.input_spec import is_tensor, sizes_listed_for
 from pytorch_to_triton.inputs.listed_values import as_text
 from pytorch_to_triton.inputs.packed_input import CALL, nested
 from pytorch_to_triton.jobs.client import WorkerClient
@@ -213,13 +213,15 @@ def declaration_of(
 def with_values_listed(reference: Description, inputs: Mapping[str, object]) -> dict[str, object]:
     """Lists for parameters that take one value as the values to try: `[1, 4, 8]` is `1|4|8`.
 
-    A list in a list is passed as it is. Raises BadDeclaration for a list of what such a parameter cannot take.
+    A list in a list is passed as it is. Raises BadDeclaration for a list of what it cannot take.
     """
     return {name: value_listed(name, value, scalars_of(reference)) for name, value in inputs.items()}
 
 
 def value_listed(name: str, value: object, scalars: Mapping[str, str]) -> object:
     """What `with_values_listed` makes of one input."""
+    if scalars.get(name) == "float":
+        value = [*map(float, sizes_listed_for(name, value))] or value  # 30|0 are no sizes.
     if not isinstance(value, list) or name not in scalars:
         return value
     if len(value) == 1 and isinstance(value[0], list):
@@ -230,8 +232,8 @@ def value_listed(name: str, value: object, scalars: Mapping[str, str]) -> object
             f"{'' if value else ' of nothing'}.",
             f"{name}={value}",
             0,
-            f"List the values to try, each a {scalars[name]} or None: {name}={EXAMPLES[scalars[name]]}. A list "
-            "that is passed as it is reads [[...]].",
+            f"List the values to try, each a {scalars[name]} or None: {name}={EXAMPLES[scalars[name]]}. A "
+            "list that is passed as it is reads [[...]].",
         )
     # A float that is written as a whole number is no size.
     values = [float(one) if scalars[name] == "float" and type(one) is int else one for one in value]

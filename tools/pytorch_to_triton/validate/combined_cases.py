@@ -107,9 +107,8 @@ class Combination:
         long = [level for level in sizes if level[1] == LONG]
         yield from (frozenset(((_VALUES, RANDOM), (_DTYPE, FIRST), level)) for level in long)
         # Each value of a constant may take a kernel of its own.
-        yield from (
-            frozenset(((_VALUES, RANDOM), (_DTYPE, FIRST), *pair)) for pair in product(constants, [*tails, *sizes])
-        )
+        plain = ((_VALUES, RANDOM), (_DTYPE, FIRST))
+        yield from (frozenset((*plain, *pair)) for pair in product(constants, [*tails, *sizes]))
         yield from every_pair(constants, [*dtypes, *constants, *values])
         yield from (frozenset(triple) for triple in product(values, dtypes, tails))
         yield from every_pair(values, sizes)

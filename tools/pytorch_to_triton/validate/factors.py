@@ -183,7 +183,9 @@ def _shown(values: Sequence[Scalar]) -> list[str]:
 def value_combinations(declaration: Declaration) -> Iterator[Change]:
     """All values together, each with each, but for the first ones."""
     changes = constant_changes(declaration).values()
-    joined = (reduce(Change.joined, each) for each in product(*(levels.values() for levels in changes)) if each)
+    joined = (
+        reduce(Change.joined, each) for each in product(*(levels.values() for levels in changes)) if each
+    )
     return (change for change in joined if change.label)
 
 

@@ -168,7 +168,7 @@ def free_numbers(declaration: Declaration, graph: Graph | None) -> set[str]:
     numbers = {
         name
         for name, spec in declaration.inputs.items()
-        if isinstance(spec, ConstantSpec) and isinstance(spec.value, float) and spec.value
+        if isinstance(spec, ConstantSpec) and isinstance(spec.value, float) and spec.value and not spec.others
     }
     return numbers - set(graph.fixed if graph else ())
 

@@ -44,9 +44,7 @@ def halves_of(programs: Sequence[Branch], setting: DraftSetting) -> list[Halves]
 def _part(program: Branch, suffix: str, setting: DraftSetting) -> Part:
     how = _at(program, suffix, setting)
     read = programmed(program.graph, how.ways, how.points)
-    return _taken(
-        part_of(with_storage(read, program.tensor_dtypes, program.output_dtypes), how), program
-    )
+    return _taken(part_of(with_storage(read, program.tensor_dtypes, program.output_dtypes), how), program)
 
 
 def _halves(program: Branch, suffix: str, setting: DraftSetting) -> Halves:
@@ -118,7 +116,8 @@ def _words(conditions: Sequence[str]) -> Iterator[str]:
                 ops=[op],
                 comparators=[ast.Name() | ast.Constant() as other],
             ):
-                yield re.sub(r"\W+", "_", f"{name}_{WORDS[type(op)]}{ast.unparse(other).strip(QUOTES)}").lower()
+                word = ast.unparse(other).strip(QUOTES)
+                yield re.sub(r"\W+", "_", f"{name}_{WORDS[type(op)]}{word}").lower()
             case ast.Compare(
                 left=ast.BinOp(left=ast.Name(id=name), op=ast.Mod(), right=ast.Constant(value=2)),
                 ops=[ast.Eq()],
