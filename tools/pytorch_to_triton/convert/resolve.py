@@ -42,9 +42,9 @@ from pytorch_to_triton.targets.describe import (
     open_target,
     refuse_other_names,
     reopen_target,
-    with_lists_kept,
 )
 from pytorch_to_triton.targets.first_call import refuse_unrunnable
+from pytorch_to_triton.targets.listed_inputs import with_lists_kept
 from pytorch_to_triton.targets.memory_limit import refuse_too_large
 from pytorch_to_triton.targets.problem import Problem, problem_of
 

@@ -28,7 +28,7 @@ from pytorch_to_triton.inputs.declaration import Declaration, parse_declaration
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, InputSpec
 from pytorch_to_triton.inputs.packed_input import CALL
 from pytorch_to_triton.schema.graph import Graph
-from pytorch_to_triton.targets.describe import with_values_listed
+from pytorch_to_triton.targets.listed_inputs import with_values_listed
 from pytorch_to_triton.worker.wire.random_operators import draws
 
 INFINITE = ("inf", "-inf")
