@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton.convert.session.finish import run_tests
-from pytorch_to_triton.errors import BadDeclaration
+from pytorch_to_triton.errors import BadDeclaration, TargetBroken
 from pytorch_to_triton.inputs.input_spec import ConstantSpec
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
@@ -32,6 +32,13 @@ KINDS = {
         8,
     ),
     "negative numbers": ('"dim": "-1|-2"', "def f(x, dim: int):\n    return x.softmax(dim)\n", 2),
+    "values and dtypes": (
+        '"y": "float32|bfloat16[B, D]", "causal": [True, False]',
+        "def f(x, y, causal=True):\n"
+        "    y = y.exp() if y.dtype == torch.bfloat16 else y * 2.0\n"
+        "    return x + y if causal else x - y\n",
+        4,
+    ),
     "values of one program": (
         '"eps": [1e-5, 1e-2]',
         "def f(x, eps=1e-5):\n    return x / (x.abs() + eps)\n",
@@ -133,6 +140,29 @@ async def test_other_results_with_another_value_are_refused_with_the_value(
     target = await resolved(written(DECLARED.format(inputs='"both": [False, True]') + function))
     assert target.refusal is not None
     assert target.refusal.message == "f returns other results where both is True."
+
+
+async def test_a_value_for_which_the_function_raises_is_named(written: Written, resolved: Resolving) -> None:
+    function = "def f(x, k=-1):\n    assert k > -3\n    return x * k\n"
+    with pytest.raises(TargetBroken, match=r"raises on its declared inputs: AssertionError \(B=3 D=2 k=-3, "):
+        await resolved(written(DECLARED.format(inputs='"k": [-1, -3]') + function))
+
+
+async def test_what_needs_values_of_tensors_is_not_cut_for_several_values(
+    written: Written, resolved: Resolving
+) -> None:
+    function = "def f(x, k=-1):\n    y = x * x.sum().item()\n    return y.exp() if k > -2 else y\n"
+    target = await resolved(written(DECLARED.format(inputs='"k": [-1, -3]') + function))
+    assert target.refusal is not None
+    assert "With one value of k at a time it may be converted in parts." in target.refusal.hint
+
+
+async def test_more_programs_than_a_file_has_are_refused(written: Written, resolved: Resolving) -> None:
+    function = "def f(x, k=1, b=True):\n    return x.roll(k, 1) if b else x.roll(k, 0)\n"
+    inputs = '"k": "-1|-2|-3|-4|-5", "b": [True, False]'
+    target = await resolved(written(DECLARED.format(inputs=inputs) + function))
+    assert target.refusal is not None
+    assert target.refusal.message == "f is more than 8 programs at its declared values."
 
 
 async def test_a_list_that_a_parameter_cannot_take_is_refused_with_what_to_write(

@@ -226,7 +226,7 @@ async def resolved_in_parts(worker: WorkerClient, target: ResolvedTarget, runtim
     """A target that cannot be traced as a whole, in parts where it needs values; of a constant one."""
     if several := ", ".join(target.declaration.listed()):
         assert target.refusal is not None
-        hint = f"{target.refusal.hint} With one value of {several}, parts of it may be drafted."
+        hint = f"{target.refusal.hint} With one value of {several} at a time it may be converted in parts."
         return replace(target, refusal=NotConvertible(target.refusal.message, hint))
     seconds = target.request.seconds
     opened = partial(reopen_target, worker, target.description, runtime, seconds=seconds)

@@ -43,12 +43,10 @@ async def programs_for_all_calls(tracer: TargetTracer, first: Traced, named: Seq
             raise NotConvertible(f"Where {_all_of(values)}: {refusal.message}", refusal.hint) from refusal
         alike = next((of for known, of in programs if _programs_of(known) == _programs_of(traced)), None)
         if alike is None:
+            if len(programs) == MOST_PROGRAMS:
+                raise _too_many(f"{function} is more than {MOST_PROGRAMS} programs at its declared values.")
             programs.append((traced, alike := []))
         alike.append(values)
-    if len(programs) > MOST_PROGRAMS:
-        raise _too_many(
-            f"{function} is {len(programs)} programs at its declared values, and a file has {MOST_PROGRAMS}."
-        )
     return _as_one(programs, listed)
 
 
