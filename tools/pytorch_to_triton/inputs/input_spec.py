@@ -233,8 +233,11 @@ def parse_input(place: str, value: object, known: Collection[str]) -> TensorSpec
         return ConstantSpec(value=tuple(_constant(label, item) for item in value))
     if isinstance(value, str) and is_tensor(value):
         return _parse_tensor(TextSpan.of(label, value), known)
-    if isinstance(value, str) and parts_listed(TextSpan.of(label, value)):
-        return _parse_values(TextSpan.of(label, value), known)
+    if isinstance(value, str) and parts_listed(span := TextSpan.of(label, value)):
+        if not place.isidentifier():
+            hint = "List values of a parameter alone, or name a dim here and list its sizes in DIMS."
+            raise span.refusal("values are listed inside of a container.", hint)
+        return _parse_values(span, known)
     if isinstance(value, str) and is_size(value, known):
         return SizeSpec(size=parse_size(TextSpan.of(label, value).stripped(), known))
     return ConstantSpec(value=_constant(label, value))
@@ -242,9 +245,6 @@ def parse_input(place: str, value: object, known: Collection[str]) -> TensorSpec
 
 def _parse_values(span: TextSpan, known: Collection[str]) -> ConstantSpec:
     """Several values of a constant. Raises BadDeclaration where one names a dim, and for infinities."""
-    if "[" in span.label or "." in span.label:
-        hint = "List values of a parameter alone, or name a dim here and list its sizes in DIMS."
-        raise span.refusal("values are listed inside of a container.", hint)
     for part in parts_listed(span):
         if is_size(part.text, known):
             hint = f"Declare {part.text} alone, as a number of that size; quotes around it make it text."
