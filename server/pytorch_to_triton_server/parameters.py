@@ -18,7 +18,9 @@ Kernel = Annotated[str, Field(description="path.py of a kernel file, or path.py:
 Reference = Annotated[
     str | None, Field(description="What to compare with: path.py:name; default: the kernel file's own")
 ]
-Inputs = Annotated[Texts, Field(description="An input: x=float32[M,N] or eps=1e-5; overrides the file's")]
+Inputs = Annotated[
+    Texts, Field(description="An input: x=float32[M,N], eps=1e-5 or mode=silu|gelu; overrides the file's")
+]
 Dims = Annotated[Texts, Field(description="A dimension's sizes: M=1,7,256; overrides the file's")]
 At = Annotated[Texts, Field(description="A set of sizes to tune and time at: M=8192,N=4096")]
 Requirements = Annotated[Texts, Field(description="A condition on the sizes: 'D % 2 == 0'")]

@@ -113,6 +113,7 @@ def test_the_options_of_the_references_parse() -> None:
         words = shlex.split(line)
         given = {o: [v for w, v in pairwise(words) if w == o] for o in ("--input", "--dim")}
         options.append(parse_options(given["--input"], given["--dim"]))
-    plain, packed = options
+    plain, listed, packed = options
     assert plain.dims.keys() == {"M", "N"}
+    assert listed.inputs["cap"] == "30.0|0.0"
     assert packed.inputs["pair"] == {"Pair()": {"low": "float32[M]", "high": "float32[M]"}}

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytorch_to_triton.errors import BadDeclaration
-from pytorch_to_triton.inputs.case import Case, tensors_in
+from pytorch_to_triton.inputs.case import Case, ConstantArgument, tensors_in
 from pytorch_to_triton.inputs.declaration import Declaration, parse_declaration
 from pytorch_to_triton.inputs.sizes import middle_size, nearby
 from pytorch_to_triton.validate.cases import CasePlan
@@ -15,6 +15,28 @@ from pytorch_to_triton.validate.cases import CasePlan
 from .plans import LIMIT, case_for, names, plan_cases, planned, points, reasons
 
 DIMS: dict[str, object] = {"M": [1, 7, 256], "N": [1, 64, 1000, 4096]}
+
+
+# Values of constants
+
+
+def test_declared_values_meet_each_other_the_corners_and_the_conditions_of_tensors() -> None:
+    inputs: dict[str, object] = {"x": "float32|float16[M, N]", "cap": "30.0|0.0", "mode": "silu|a, b|None"}
+    plan = planned(inputs, {"M": [1, 7], "N": [64, 1000]})
+    base = "M=7 N=64"
+    assert set(names(plan, "value")) >= {
+        *(f"{base} {mode}" for mode in ("mode number 2", "mode None", "cap 0.0")),
+        *(f"{base} cap 0.0, {mode}" for mode in ("mode number 2", "mode None")),
+        *(f"{corner} {value}" for corner in ("M=1 N=64", "M=7 N=1000") for value in ("cap 0.0", "mode None")),
+    }
+    assert not names(plan, "option")
+    assert not any("constant" in skip.why for skip in plan.skipped)
+    met = [case.label.split(", ") for case in plan.cases]
+    for pair in product(("cap 0.0", "mode None"), ("float16", "x transposed", "nan in x", "negative")):
+        assert any(set(pair) <= set(label) for label in met), pair
+    declaration = parse_declaration(inputs, {"M": [1, 7], "N": [64, 1000]})
+    case = case_for(declaration, "M=3 N=5 cap 0.0, mode number 2, x transposed")
+    assert [c.value for c in case.arguments if isinstance(c, ConstantArgument)] == [0.0, "a, b"]
 
 
 # Sizes

@@ -58,7 +58,7 @@ def overflow(tensor: str = "x_ptr", line: int = 12) -> Violation:
 
 OUTSIDE: list[Group] = ["layout", "large_stride", "empty", "beyond", "option", "mixed"]
 WITHIN: list[Group] = ["odd", "one"]
-DECLARED: list[Group] = ["declared", "reduced", "dtype", "special", "repeat", "combined"]
+DECLARED: list[Group] = ["declared", "reduced", "dtype", "value", "special", "repeat", "combined"]
 
 
 def test_every_group_of_cases_has_its_place() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -182,16 +182,23 @@ def notes_of(origin: DraftOrigin | CutOrigin, left: Mapping[str, str]) -> tuple[
     if isinstance(origin, CutOrigin):
         return origin.cut.without(left).notes
     traced, graph = origin.traced, origin.traced.graph
-    kinds = dict.fromkeys(joined(branch.sizes) for branch in traced.branches if branch.sizes)
-    notes = (
-        [f"Sizes choose the program: one where {'; one where '.join(kinds)}; else another."] if kinds else []
-    )
+    values = dict.fromkeys(joined(branch.values) for branch in traced.branches if branch.values)
+    sizes = dict.fromkeys(joined(b.sizes) for b in traced.branches if b.sizes and not b.values)
+    notes = []
+    if values:
+        notes.append(f"{_choose('Values', values)}, which alone is timed and tuned.")
+    if sizes:
+        notes.append(f"{_choose('Sizes', sizes)}.")
     notes += [f"The trace holds only where {condition}." for condition in traced.holds_where]
     if graph.autocast:
         notes.append('torch.autocast("cuda") casts in the kernels as on a GPU; on a CPU it does nothing.')
     if updated := ", ".join(graph.updated):
         notes.append(f"The module in training also updates {updated}; only what it returns is converted.")
     return tuple(notes)
+
+
+def _choose(what: str, conditions: Iterable[str]) -> str:
+    return f"{what} choose the program: one where {'; one where '.join(conditions)}; else another"
 
 
 TOOL = "convert"

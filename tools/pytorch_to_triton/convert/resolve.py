@@ -21,8 +21,9 @@ from pytorch_to_triton.draft.schedule.schedule import Config
 from pytorch_to_triton.errors import BadInput, NotConvertible
 from pytorch_to_triton.graph.cost import held_bytes
 from pytorch_to_triton.graph.shown_inputs import with_shown_inputs
-from pytorch_to_triton.graph.size_programs import evaluable, programs_for_all_sizes, sizes_that_shape
-from pytorch_to_triton.graph.tracing import TargetTracer, Traced, trace
+from pytorch_to_triton.graph.size_programs import evaluable, sizes_that_shape
+from pytorch_to_triton.graph.tracing import Traced, trace, tracer_of
+from pytorch_to_triton.graph.value_programs import programs_for_all_calls
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.comparison import refuse_unknown
 from pytorch_to_triton.inputs.declaration import Declaration
@@ -41,9 +42,9 @@ from pytorch_to_triton.targets.describe import (
     open_target,
     refuse_other_names,
     reopen_target,
-    with_lists_kept,
 )
 from pytorch_to_triton.targets.first_call import refuse_unrunnable
+from pytorch_to_triton.targets.listed_inputs import with_lists_kept
 from pytorch_to_triton.targets.memory_limit import refuse_too_large
 from pytorch_to_triton.targets.problem import Problem, problem_of
 
@@ -205,8 +206,8 @@ async def resolve(worker: WorkerClient, request: ConversionRequest, runtime: Run
                 request, problem = request.without_dims(sizes), problem.fixed_at(sizes)
                 fixed |= sizes
                 traced = await trace(process, problem.declaration, backward=request.backward)
-            tracer = TargetTracer(process, problem.declaration, request.backward)
-            traced = await programs_for_all_sizes(tracer, traced, request.points)
+            tracer = tracer_of(process, problem.declaration, backward=request.backward)
+            traced = await programs_for_all_calls(tracer, traced, request.points)
         except NotConvertible as refusal:
             await refuse_unrunnable(worker, target, problem.declaration, runtime, seconds=seconds)
             untraced = ResolvedTarget(request, problem, None, refusal)
@@ -222,7 +223,11 @@ async def resolve(worker: WorkerClient, request: ConversionRequest, runtime: Run
 
 
 async def resolved_in_parts(worker: WorkerClient, target: ResolvedTarget, runtime: Runtime) -> ResolvedTarget:
-    """A target that cannot be traced as a whole, in parts where it needs values."""
+    """A target that cannot be traced as a whole, in parts where it needs values; of a constant one."""
+    if several := ", ".join(target.declaration.listed()):
+        assert target.refusal is not None
+        hint = f"{target.refusal.hint} With one value of {several} at a time it may be converted in parts."
+        return replace(target, refusal=NotConvertible(target.refusal.message, hint))
     seconds = target.request.seconds
     opened = partial(reopen_target, worker, target.description, runtime, seconds=seconds)
     try:

@@ -31,7 +31,7 @@ from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.timing import TimingTable, Traffic
 from pytorch_to_triton.schema.verdict import Verdict
-from pytorch_to_triton.targets.describe import with_values_listed
+from pytorch_to_triton.targets.listed_inputs import with_values_listed
 from pytorch_to_triton.validate.conclusion import wrong_of
 from pytorch_to_triton.validate.validate import Validation, open_validation
 

@@ -13,7 +13,8 @@ from pytorch_to_triton.inputs.expression import value_of
 from pytorch_to_triton.inputs.packed_input import nested
 from pytorch_to_triton.inputs.sizes import Point
 from pytorch_to_triton.schema.description import Example, PackedExample, TensorExample
-from pytorch_to_triton.targets.describe import TargetProcess, declared, with_lists_kept
+from pytorch_to_triton.targets.describe import TargetProcess, declared
+from pytorch_to_triton.targets.listed_inputs import with_lists_kept
 from pytorch_to_triton.targets.problem import Problem, problem_of
 from pytorch_to_triton.worker.wire import tracing
 

@@ -154,11 +154,12 @@ def _as_one(programs: Sequence[Traced], largest: Point, points: Sequence[Point])
     for other in others:
         _refuse_other_results(main, other, points)
     fixed = dict.fromkeys(name for t in programs for name in t.graph.fixed)
+    left = frozenset(implied(main.guards, [other.guards for other in others]))
     return replace(
         main,
         graph=main.graph.model_copy(update={"fixed": tuple(fixed)}),
-        branches=(*_branches(others), *main.branches),
-        implied=frozenset(implied(main.guards, [other.guards for other in others])),
+        branches=(*_branches(others), *(replace(branch, implied=left) for branch in main.branches)),
+        implied=left,
     )
 
 
@@ -168,8 +169,9 @@ def _branches(others: Sequence[Traced]) -> Iterator[Branch]:
     for number, other in enumerate(others):
         known = implied(other.guards, [before.guards for before in others[:number]])
         sizes = tuple(guard for guard in other.guards if guard not in known)
-        yield from (replace(branch, sizes=sizes) for branch in other.branches)
-        yield Branch(None, (), other.graph, other.output_dtypes, other.tensor_dtypes, other.backward, sizes)
+        rest = Branch(None, (), other.graph, other.output_dtypes, other.tensor_dtypes, other.backward)
+        for branch in (*other.branches, rest):
+            yield replace(branch, sizes=sizes, implied=frozenset(other.guards))
 
 
 def implied(guards: Sequence[str], others: Sequence[Sequence[str]]) -> list[str]:

@@ -81,6 +81,15 @@ class Branch:
     """Its gradients, where they were traced too."""
     sizes: tuple[str, ...] = ()
     """Conditions on sizes under which `run` takes it, where it has taken no branch before."""
+    values: tuple[str, ...] = ()
+    """The same on constants of which several values are declared."""
+    implied: frozenset[str] = frozenset()
+    """Guards of its graph that hold where it is taken."""
+
+    @property
+    def checked(self) -> tuple[str, ...]:
+        """The guards that `run` checks once it has taken it."""
+        return tuple(guard for guard in self.graph.guards if guard not in self.implied)
 
 
 @dataclass(frozen=True)
@@ -100,21 +109,24 @@ class Traced:
     """... and the function with them, as traced in the widest dtypes."""
     implied: frozenset[str] = frozenset()
     """Guards of the graph that hold where no branch is taken."""
+    for_other_values: tuple[str, ...] = ()
+    """Conditions on sizes under which there is a program for the other values of constants."""
 
     @property
     def guards(self) -> tuple[str, ...]:
         """All conditions under which the first program, in some dtype, is that of the sizes."""
-        graphs = (self.graph, *(branch.graph for branch in self.branches if not branch.sizes))
+        own = (branch for branch in self.branches if not branch.sizes and not branch.values)
+        graphs = (self.graph, *(branch.graph for branch in own))
         return tuple(dict.fromkeys(guard for graph in graphs for guard in graph.guards))
 
     @property
     def holds_where(self) -> tuple[str, ...]:
         """The conditions on sizes under which there is a program; empty where there is one for all sizes."""
         left = tuple(guard for guard in self.guards if guard not in self.implied)
-        kinds = dict.fromkeys(branch.sizes for branch in self.branches if branch.sizes)
-        if all(guard in sizes for guard in left for sizes in kinds):
-            return left
-        return (" or ".join(joined(sizes) for sizes in (*kinds, self.guards)),)
+        kinds = dict.fromkeys(b.sizes for b in self.branches if b.sizes and not b.values)
+        if not all(guard in sizes for guard in left for sizes in kinds):
+            left = (" or ".join(joined(sizes) for sizes in (*kinds, self.guards)),)
+        return tuple(dict.fromkeys((*left, *self.for_other_values)))
 
 
 @dataclass(frozen=True)
@@ -129,6 +141,8 @@ class TargetTracer:
     """At which sizes."""
     part: tracing.PartSource | None = None
     """What of the target's function is traced; None: all of it."""
+    listed: frozenset[str] = frozenset()
+    """The constants of which other values are traced by themselves."""
 
     async def traces(self, tried: Sequence[Dtypes]) -> tuple[Graph, list[Graph | str]]:
         """The graph in the first dtypes, and the traces in all of them, where a float argument is a literal.
@@ -153,6 +167,7 @@ class TargetTracer:
                 for name, spec in self.declaration.sizes().items()
             ),
             constants=_constants(self.declaration),
+            listed=self.listed,
             packings={name: p.as_json() for name, p in self.declaration.packings().items()},
             setting=tracing.TraceSetting(dims=dict(dims), keep=frozenset(KEPT), backward=self.backward),
             part=self.part,
@@ -190,7 +205,12 @@ async def trace(process: TargetProcess, declaration: Declaration, *, backward: b
     With `backward` its gradients too, by all floating-point inputs. Raises NotConvertible where torch cannot
     follow it, or no single dtype decides which program it computes; TargetBroken where it does not run.
     """
-    return await traced_by(TargetTracer(process, declaration, backward))
+    return await traced_by(tracer_of(process, declaration, backward=backward))
+
+
+def tracer_of(process: TargetProcess, declaration: Declaration, *, backward: bool = False) -> TargetTracer:
+    """The tracer of all that is declared."""
+    return TargetTracer(process, declaration, backward, listed=frozenset(declaration.listed()))
 
 
 async def traced_by(tracer: TargetTracer) -> Traced:

@@ -6,7 +6,7 @@ One grammar for kernel files (INPUTS, DIMS, REQUIRES), the command line (--input
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import islice, product
 from keyword import iskeyword
 from math import prod
 
@@ -17,18 +17,19 @@ from pytorch_to_triton.inputs.case import Argument, Case, tensors_in
 from pytorch_to_triton.inputs.comparison import parse_comparisons
 from pytorch_to_triton.inputs.expression import at_sizes, holds, names_in, parse_requirement, point_name
 from pytorch_to_triton.inputs.input_spec import (
+    ConstantSpec,
     InputSpec,
     PackedSpec,
     SizeSpec,
     TensorSpec,
     argument_of,
-    values_listed,
+    sizes_listed_for,
 )
 from pytorch_to_triton.inputs.option_text import value_of_option
 from pytorch_to_triton.inputs.packed_input import parse_inputs
 from pytorch_to_triton.inputs.sizes import Point, middle_point, nearby
 from pytorch_to_triton.inputs.text_span import TextSpan
-from pytorch_to_triton.schema.dtype import DType
+from pytorch_to_triton.schema.dtype import DType, Scalar
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.worker.wire.comparison import Unordered
 from pytorch_to_triton.worker.wire.packing import Packing
@@ -64,6 +65,19 @@ class Declaration(Value):
     def sizes(self) -> dict[str, SizeSpec]:
         """Every whole number that is a size, by name."""
         return {name: spec for name, spec in self.inputs.items() if isinstance(spec, SizeSpec)}
+
+    def listed(self) -> dict[str, tuple[Scalar, ...]]:
+        """The constants of which several values are declared, with these."""
+        constants = {name: spec for name, spec in self.inputs.items() if isinstance(spec, ConstantSpec)}
+        return {name: spec.values for name, spec in constants.items() if spec.others}
+
+    def each_value(self) -> Iterator[tuple[dict[str, Scalar], "Declaration"]]:
+        """The listed values, each with each, the first ones first, with the declaration of these alone."""
+        listed = self.listed()
+        for values in product(*listed.values()):
+            chosen = {name: ConstantSpec(value=value) for name, value in zip(listed, values, strict=True)}
+            declaration = self.model_copy(update={"inputs": {**self.inputs, **chosen}})
+            yield dict(zip(listed, values, strict=True)), declaration
 
     def packings(self) -> dict[str, Packing]:
         """The parameters that hold several inputs."""
@@ -195,7 +209,7 @@ def parse_declaration(
     read, is unbound or unused, and for requirements that none of the declared sizes meets.
     """
     given = {_checked_name("Input", name): value for name, value in {**inputs, **options.inputs}.items()}
-    listed = {name: values for name, value in given.items() if (values := values_listed(value))}
+    listed = {name: values for name, value in given.items() if (values := sizes_listed_for(name, value))}
     sizes = {
         name: _parse_sizes(name, value)
         for name, value in {**_without(listed, dims, options), **listed, **options.dims}.items()

@@ -123,7 +123,7 @@ def holds(text: str, dims: Mapping[str, int]) -> bool:
         return False
 
 
-def point_name(dims: Mapping[str, int]) -> str:
+def point_name(dims: Mapping[str, object]) -> str:
     """`M=7 N=64`; empty without dimensions."""
     return " ".join(f"{name}={size}" for name, size in dims.items())
 

@@ -1,12 +1,12 @@
 """One declared input: a tensor, a size, a constant or what holds several of them, and its grammar.
 
     float32[M, N]    float32|bfloat16[M, N // 2]    int64[M] in 0..N    float32[M] in 0.1..1.0    float32[]
-    1|4|8
+    1|4|8    30.0|0.0    silu|gelu|None
 
 A string is a tensor when it has a square bracket or starts with a dtype. One that names dimensions and
-nothing else is a whole number, that size (`G`, `N // 2`); numbers with `|` between them are the values that a
-whole number has. Any other string is a constant (`tanh`). Quotes inside the string make it a constant
-whatever it holds (`"'float32'"`).
+nothing else is a whole number, that size (`G`, `N // 2`); what has `|` between is the values that a constant
+has. Any other string is a constant (`tanh`). Quotes inside the string make it a constant whatever it holds
+(`"'float32'"`).
 """
 
 import re
@@ -28,6 +28,7 @@ from pytorch_to_triton.inputs.expression import (
     point_name,
     value_of,
 )
+from pytorch_to_triton.inputs.listed_values import are_sizes, as_text, is_quoted, parts_listed, values_listed
 from pytorch_to_triton.inputs.text_span import TextSpan
 from pytorch_to_triton.schema.dtype import OF_INPUTS, DType, Scalar
 from pytorch_to_triton.schema.value import Value
@@ -52,7 +53,6 @@ _OTHER_NAMES = {
     "byte": "uint8", "boolean": "bool",
 }  # fmt: skip
 _STARTS_WITH_DTYPE = re.compile(rf"\s*(torch\.)?({'|'.join(DTYPES)}|complex(32|64|128)?)\b")
-_VALUES = re.compile(r"\s*[0-9]{1,18}\s*(\|\s*[0-9]{1,18}\s*)+")
 _WORD = re.compile(r"[^\W\d]\w*")
 _FORM = "A tensor reads float32[M, N] or int64[M] in 0..N; put quotes inside the string to pass it as text."
 
@@ -155,10 +155,23 @@ class PackedSpec(Value):
 
 
 class ConstantSpec(Value):
-    """A number, string, bool, None, or a list of those: passed as it is."""
+    """A number, string, bool, None, or a list of those: passed as it is. `str()` gives the text of several
+    values back."""
 
     form: Literal["constant"] = "constant"
     value: Scalar | tuple[Scalar, ...]
+    """The declared value; of several the first, which most cases have."""
+    others: tuple[Scalar, ...] = ()
+    """The further values that are declared."""
+
+    def __str__(self) -> str:
+        return as_text("Input", self.values)
+
+    @property
+    def values(self) -> tuple[Scalar, ...]:
+        """All of them, of a constant that is no list."""
+        assert not isinstance(self.value, tuple)
+        return (self.value, *self.others)
 
     def fixed_at(self, sizes: Mapping[str, int]) -> "ConstantSpec":
         """The same: a constant names no dimensions."""
@@ -220,40 +233,52 @@ def parse_input(place: str, value: object, known: Collection[str]) -> TensorSpec
         return ConstantSpec(value=tuple(_constant(label, item) for item in value))
     if isinstance(value, str) and is_tensor(value):
         return _parse_tensor(TextSpan.of(label, value), known)
-    if isinstance(value, str) and values_listed(value):
-        hint = "List values of a parameter alone, or name a dim here and list its sizes in DIMS."
-        raise TextSpan.of(label, value).refusal("values are listed inside of a container.", hint)
+    if isinstance(value, str) and parts_listed(span := TextSpan.of(label, value)):
+        if not place.isidentifier():
+            hint = "List values of a parameter alone, or name a dim here and list its sizes in DIMS."
+            raise span.refusal("values are listed inside of a container.", hint)
+        return _parse_values(span, known)
     if isinstance(value, str) and is_size(value, known):
         return SizeSpec(size=parse_size(TextSpan.of(label, value).stripped(), known))
     return ConstantSpec(value=_constant(label, value))
 
 
+def _parse_values(span: TextSpan, known: Collection[str]) -> ConstantSpec:
+    """Several values of a constant. Raises BadDeclaration where one names a dim, and for infinities."""
+    for part in parts_listed(span):
+        if is_size(part.text, known):
+            hint = f"Declare {part.text} alone, as a number of that size; quotes around it make it text."
+            raise part.refusal(f"{part.text} names a dim, and sizes are not listed.", hint)
+    first, *others = (_constant(span.label, value) for value in values_listed(span))
+    return ConstantSpec(value=first, others=tuple(others))
+
+
 def is_tensor(text: str) -> bool:
     """Whether it declares a tensor; other text is a constant."""
     bracket = "[" in text or "]" in text
-    return not _is_quoted(text) and (bracket or _STARTS_WITH_DTYPE.match(text) is not None)
+    return not is_quoted(text) and (bracket or _STARTS_WITH_DTYPE.match(text) is not None)
 
 
 def is_size(text: str, known: Collection[str]) -> bool:
     """Whether it names dimensions, `known` ones, and no other words."""
     words = _WORD.findall(text)
-    return not _is_quoted(text) and bool(words) and all(word in known for word in words)
+    return not is_quoted(text) and bool(words) and all(word in known for word in words)
 
 
-def values_listed(value: object) -> tuple[int, ...]:
-    """The values of a whole number that the text `1|4|8` lists, each once; none of anything else."""
-    if not isinstance(value, str) or not _VALUES.fullmatch(value):
+def sizes_listed_for(name: str, value: object) -> tuple[int, ...]:
+    """The values of a parameter that are all sizes, as `1|4|8` lists them; none of anything else.
+
+    Raises BadDeclaration for a list that no parameter can have.
+    """
+    if not isinstance(value, str) or is_tensor(value):
         return ()
-    return tuple(dict.fromkeys(map(int, value.split("|"))))
-
-
-def _is_quoted(text: str) -> bool:
-    return len(text) >= 2 and text[0] == text[-1] and text[0] in "'\""
+    values = values_listed(TextSpan.of(f"Input {name}", value))
+    return tuple(value for value in values if isinstance(value, int)) if are_sizes(values) else ()
 
 
 def _constant(label: str, value: object) -> Scalar:
     if isinstance(value, str):
-        return value[1:-1] if _is_quoted(value) else value
+        return value[1:-1] if is_quoted(value) else value
     if isinstance(value, float) and not isfinite(value):
         hint = (
             "Make it the parameter's default in the target; put quotes inside the string to pass it as text."

@@ -2,12 +2,12 @@
 
 import re
 
+from pytorch_to_triton.inputs.listed_values import plain_value
 from pytorch_to_triton.inputs.packed_input import CALL, MOST_NESTED, marked
 from pytorch_to_triton.inputs.text_span import TextSpan
 
 _CLOSING = {"[": "]", "{": "}", "(": ")"}
 _CALL = re.compile(r"[A-Za-z_]\w*\(")
-_WORDS = {"none": None, "null": None, "true": True, "false": False}
 _FORMS = {
     "[": "A list reads [2, 3] or [float32[M], int8[M]].",
     "{": "A dict reads {x: float32[M], mask: bool[M]}.",
@@ -35,14 +35,7 @@ def value_of_option(span: TextSpan, *, within: int = 0) -> object:
         if call is None:
             return {CALL: [_item(part, within) for part in inner]}
         return {f"{text[:opening]}{CALL}": dict(_entry(part, "=", within) for part in inner)}
-    if text.lower() in _WORDS:
-        return _WORDS[text.lower()]
-    for number in (int, float):
-        try:
-            return number(text)
-        except ValueError:
-            continue
-    return text
+    return plain_value(text)
 
 
 def option_of_value(value: object) -> str:

@@ -82,7 +82,8 @@ def written_packing(packing: Packing, values: Mapping[str, object]) -> object:
 
 def _plain(spec: InputSpec) -> object:
     if isinstance(spec, ConstantSpec):
-        return list(spec.value) if isinstance(spec.value, tuple) else spec.value
+        value = list(spec.value) if isinstance(spec.value, tuple) else spec.value
+        return str(spec) if spec.others else value
     return str(spec)
 
 

@@ -147,6 +147,8 @@ class Graph(Value):
     """Those inputs that are a module's parameters and buffers: name -> state_dict key."""
     constants: dict[str, Scalar | tuple[Scalar, ...]]
     """Arguments that are no tensors, with the values they were traced with."""
+    listed: dict[str, tuple[Scalar, ...]] = Field(default_factory=dict)
+    """Those of which several values are declared, with these: `run` takes each of them."""
     sizes: dict[str, str] = Field(default_factory=dict)
     """Arguments that are whole numbers -> the size that each of them is, over the dims."""
     packings: dict[str, Packing] = Field(default_factory=dict)

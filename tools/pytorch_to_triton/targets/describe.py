@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 
-from pytorch_to_triton.errors import BadDeclaration, Refusal, TargetBroken, TargetNotFound
+from pytorch_to_triton.errors import Refusal, TargetBroken, TargetNotFound
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.comparison import parse_comparisons
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Declaration, Options, parse_declaration
@@ -23,6 +23,7 @@ from pytorch_to_triton.schema.description import (
 )
 from pytorch_to_triton.schema.job import Job, Outcome, Runtime
 from pytorch_to_triton.schema.target import Role, Target
+from pytorch_to_triton.targets.listed_inputs import with_lists_kept, with_values_listed
 from pytorch_to_triton.targets.small_sizes import sizes_to_try
 from pytorch_to_triton.worker.wire import Failure, tracing
 from pytorch_to_triton.worker.wire.as_json import decoded
@@ -206,42 +207,6 @@ def declaration_of(
         refuse_misfit(reference, declaration, state=())
         refuse_misfit(candidate, declaration, state=state_passed(reference, candidate))
     return declaration
-
-
-def with_values_listed(reference: Description, inputs: Mapping[str, object]) -> dict[str, object]:
-    """Lists for parameters that take one number as the values to try: `[1, 4, 8]` is `1|4|8`.
-
-    A list in a list is passed as it is. Raises BadDeclaration for a list of anything but whole numbers.
-    """
-    return {name: value_listed(name, value, scalars_of(reference)) for name, value in inputs.items()}
-
-
-def value_listed(name: str, value: object, scalars: Mapping[str, str]) -> object:
-    """What `with_values_listed` makes of one input."""
-    if not isinstance(value, list) or name not in scalars:
-        return value
-    if len(value) == 1 and isinstance(value[0], list):
-        return value[0]
-    if not value or any(type(one) is not int or one < 0 for one in value):
-        raise BadDeclaration(
-            f"Input {name}: it takes one {scalars[name]}, and this is a list.",
-            f"{name}={value}",
-            0,
-            f"Values may be listed of whole numbers from 0 on: {name}=[1, 4, 8]. Declare one value, and "
-            "convert once for each other one; a list that is passed as it is reads [[...]].",
-        )
-    return "|".join(map(str, value)) if len(value) > 1 else value[0]
-
-
-def with_lists_kept(reference: Description, inputs: Mapping[str, object]) -> dict[str, object]:
-    """Values as they are declared, so that `with_values_listed` takes none of the lists for values to try."""
-    scalars = scalars_of(reference)
-    return {n: [v] if isinstance(v, list) and n in scalars else v for n, v in inputs.items()}
-
-
-def scalars_of(reference: Description) -> dict[str, str]:
-    """The parameters that take one value, with its type."""
-    return {p.name: p.scalar for p in reference.parameters if p.scalar and not p.variadic}
 
 
 def declaring(reference: Description, candidate: Description) -> Description:

@@ -1,10 +1,12 @@
 """Whether a reference runs at all on what is declared, asked where a trace of it has failed."""
 
 from collections.abc import Mapping
+from itertools import islice
 
 from pytorch_to_triton.errors import BadDeclaration, TargetBroken
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.declaration import Declaration
+from pytorch_to_triton.inputs.expression import point_name
 from pytorch_to_triton.inputs.sizes import middle_point
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.no_answer import refusal_of_end
@@ -15,6 +17,8 @@ from pytorch_to_triton.worker.wire import Failure
 
 MOST_ELEMENTS = 2**22
 """Of the call: larger ones take long, and are left to validation."""
+MOST_CALLS = 8
+"""Each takes a process of its own."""
 CORRECT_IT = (
     "Correct the function, or declare inputs that it takes: INPUTS and DIMS, or --input and --dim; `convert "
     "start --example FILE.py:NAME` takes them from a function that calls it."
@@ -24,11 +28,20 @@ CORRECT_IT = (
 async def refuse_unrunnable(
     worker: WorkerClient, target: Target, declaration: Declaration, runtime: Runtime, *, seconds: float
 ) -> None:
-    """Call the target once at the middle of its declared sizes. Raises TargetBroken where that fails."""
+    """Call the target at the middle of its declared sizes, once with each declared value of its constants.
+
+    Raises TargetBroken where that fails.
+    """
     point = declaration.nearest(middle_point(declaration.dims)) if declaration.inputs else None
-    case = case_at(declaration, point) if point is not None else None
-    if case is None:
-        return
+    for values, with_values in islice(declaration.each_value(), MOST_CALLS):
+        if point is not None and (case := case_at(with_values, point)):
+            named = case.model_copy(update={"name": point_name({**point, **values}) or case.name})
+            await _refuse_failing(worker, target, named, runtime, seconds=seconds)
+
+
+async def _refuse_failing(
+    worker: WorkerClient, target: Target, case: Case, runtime: Runtime, *, seconds: float
+) -> None:
     outcome = await called(worker, target, case, runtime, seconds=seconds)
     if outcome.failure is not None:
         if outcome.failure.type in HINTS or outcome.failure.type == "SystemExit":

@@ -7,10 +7,10 @@ is listed with the reason."""
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import chain, permutations
+from itertools import chain, islice, permutations
 
 from pytorch_to_triton.errors import BadDeclaration
-from pytorch_to_triton.inputs.case import LARGE_OFFSET, Case, tensors_in
+from pytorch_to_triton.inputs.case import LARGE_OFFSET, Case, ConstantArgument, tensors_in
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.input_spec import ConstantSpec
 from pytorch_to_triton.inputs.sizes import Point, largest_point, middle_point, smallest_point
@@ -20,6 +20,7 @@ from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.schema.verdict import Skip
 from pytorch_to_triton.validate.combined_cases import add_combined, configuration_change
 from pytorch_to_triton.validate.factors import (
+    constant_changes,
     dtype_changes,
     free_tensors,
     is_floating,
@@ -28,6 +29,7 @@ from pytorch_to_triton.validate.factors import (
     row_dims,
     size_levels,
     value_changes,
+    value_combinations,
 )
 from pytorch_to_triton.validate.host_code import MOST_SWITCHES, Switch
 from pytorch_to_triton.validate.plan import NO_CHANGE, CaseSizeLimits, Change, PlanBuilder, name_of
@@ -42,6 +44,8 @@ MOST_APART = 2**16
 """Elements of one row, each on a page of its own."""
 ROWS_APART = 3
 """From three rows on, a large stride fits 32 bits and the offset does not."""
+MOST_COMBINATIONS = 32
+"""Of declared values: so many programs no draft has."""
 HALVED = 1e-3
 """A float constant of this size or more is tried at half its value, in the ordinary range of its function."""
 LARGE_EPS = 0.1
@@ -88,6 +92,7 @@ def build_plan(
     add_repeats(plan, base)
     for change in dtype_changes(declaration).values():
         plan.add("dtype", base, change)
+    add_values(plan, base)
     with plan.limited_to(min(DETAIL_ELEMENTS, limits.elements // DETAIL_SHARE)):
         plan.base = plan.nearest(base)
         add_plain_sizes(plan)
@@ -113,10 +118,12 @@ def plan_of(builder: PlanBuilder) -> CasePlan:
 def know_conditions(plan: PlanBuilder, configurations: int) -> None:
     """Keep what each condition stands for, planned or not."""
     declaration = plan.declaration
+    constants = (levels.values() for levels in constant_changes(declaration).values())
     layouts = (changes for levels in layout_changes(declaration).values() for changes in levels.values())
     others = map(configuration_change, range(1, configurations))
     conditions: dict[Group, Iterable[Change]] = {
         "dtype": dtype_changes(declaration).values(),
+        "value": chain.from_iterable(constants),
         "layout": chain.from_iterable(layouts),
         "special": chain(*value_changes(declaration).values(), others),
     }
@@ -135,6 +142,19 @@ def add_declared(plan: PlanBuilder, base: Point) -> None:
             plan.add_nearest("declared", {**base, name: size}, fixed=name)
     for corner in (smallest_point(dims), largest_point(dims)):
         plan.add("declared", corner)
+
+
+def add_values(plan: PlanBuilder, base: Point) -> None:
+    """All declared values of constants with each other, and each at the corners of the declared sizes."""
+    declaration = plan.declaration
+    for change in islice(value_combinations(declaration), MOST_COMBINATIONS):
+        plan.add("value", base, change)
+    for changes in constant_changes(declaration).values():
+        for change in changes.values():
+            if change.label:
+                plan.add("value", base, change)
+                plan.add("value", smallest_point(declaration.dims), change)
+                plan.add("value", largest_point(declaration.dims), change)
 
 
 def add_points(plan: PlanBuilder, points: Sequence[Point]) -> None:
@@ -269,9 +289,10 @@ def largest_elements(declaration: Declaration, name: str) -> int:
 
 
 def add_options(plan: PlanBuilder) -> None:
-    """Each float constant at another value: one that a kernel has written into it shows."""
+    """Each float constant at another value: one that a kernel has written into it shows. Of one that has
+    several declared values, these are all."""
     for name, spec in plan.declaration.inputs.items():
-        if isinstance(spec, ConstantSpec) and isinstance(spec.value, float):
+        if isinstance(spec, ConstantSpec) and isinstance(spec.value, float) and not spec.others:
             other = spec.value / 2 if abs(spec.value) >= HALVED else math.copysign(LARGE_EPS, spec.value)
             plan.add("option", plan.base, Change(f"{name} {other:g}", constants={name: other}))
 
@@ -302,7 +323,8 @@ def telling_cases(cases: Sequence[Case]) -> list[Case]:
 
 
 def conditions_of(case: Case) -> set[str]:
-    """What is unusual about it: its groups, the dtypes, layouts and values of its tensors, and its sizes.
+    """What is unusual about it: its groups, the dtypes, layouts and values of its tensors, its constants and
+    its sizes.
 
     Sizes within a factor of 8 of each other are alike, where both fill blocks or neither does; a
     configuration is tried with each.
@@ -313,5 +335,6 @@ def conditions_of(case: Case) -> set[str]:
         f"{dim} {size.bit_length() // 3} {is_ragged(size)} in {case.configuration}"
         for dim, size in case.dims.items()
     }
+    values = {f"{c.name} {c.value!r}" for c in case.arguments if isinstance(c, ConstantArgument)}
     all_alike = {"square"} if len(case.dims) > 1 and len(set(case.dims.values())) == 1 else set[str]()
-    return {*case.reasons, *of_tensors, *sizes, *all_alike}
+    return {*case.reasons, *of_tensors, *sizes, *values, *all_alike}

@@ -22,6 +22,7 @@ from pytorch_to_triton.validate.factors import (
     LONG,
     RANDOM,
     SizeLevels,
+    constant_changes,
     dtype_changes,
     fills_no_block,
     has_infinity,
@@ -78,12 +79,14 @@ class Combination:
         self.values = value_changes(plan.declaration)
         self.dtypes: dict[str, Change] = {FIRST: NO_CHANGE, **dtype_changes(plan.declaration)}
         self.layouts = layout_changes(plan.declaration)
+        self.constants = constant_changes(plan.declaration)
         self.used: Counter[object] = Counter()
         factors = {
             **{f"size {name}": list(levels) for name, levels in sizes.items()},
             _VALUES: list(dict.fromkeys(level for level, _ in self.values)),
             _HOLDER: list(dict.fromkeys(holder for _, holder in self.values)),
             _DTYPE: list(self.dtypes),
+            **{f"constant {name}": list(levels) for name, levels in self.constants.items()},
             **{f"layout {name}": list(levels) for name, levels in self.layouts.items()},
             _CONFIGURATION: [str(number) for number in range(configurations)],
         }
@@ -96,12 +99,17 @@ class Combination:
         dtypes = self._levels(_DTYPE)
         sizes, layouts = self._levels_of_kind("size "), self._levels_of_kind("layout ")
         configurations = self._levels(_CONFIGURATION)
+        constants = self._levels_of_kind("constant ")
         traits = sorted(set(chain(*self.traits.values())))
         tails, ways = ([t for t in traits if t[0].startswith(kind)] for kind in ("tail ", "way "))
         through = [level for level in values if level[1] in EVERY_HOLDER]
         # What is wrong everywhere along a long row hides behind special values and short dtypes.
         long = [level for level in sizes if level[1] == LONG]
         yield from (frozenset(((_VALUES, RANDOM), (_DTYPE, FIRST), level)) for level in long)
+        # Each value of a constant may take a kernel of its own.
+        plain = ((_VALUES, RANDOM), (_DTYPE, FIRST))
+        yield from (frozenset((*plain, *pair)) for pair in product(constants, [*tails, *sizes]))
+        yield from every_pair(constants, [*dtypes, *constants, *values])
         yield from (frozenset(triple) for triple in product(values, dtypes, tails))
         yield from every_pair(values, sizes)
         # Each way has code of its own, be it taken where several sizes are past a switch.
@@ -128,6 +136,7 @@ class Combination:
         yield from every_pair(dtypes, sizes)
         yield from every_pair(values, layouts)
         yield from every_pair(layouts, layouts)
+        yield from every_pair(constants, [*configurations, *layouts])
         yield from every_pair(configurations, [*values, *layouts])
 
     def _levels(self, factor: str) -> list[Level]:
@@ -225,6 +234,7 @@ class Combination:
         configuration = int(levels[_CONFIGURATION])
         alternatives = [
             (self.dtypes[levels[_DTYPE]],),
+            *((each[levels[f"constant {name}"]],) for name, each in self.constants.items()),
             *(layouts[levels[f"layout {name}"]] for name, layouts in self.layouts.items()),
             self.values.get((levels.get(_VALUES, ""), holder), (NO_CHANGE,)),
             (configuration_change(configuration),),
@@ -254,11 +264,12 @@ class Combination:
         }
         traits = dict(chain.from_iterable(self.traits[pair] for pair in point.items()))
         layouts = {name: levels[name] for name in self.factors if name.startswith("layout ")}
+        constants = {name: levels[name] for name in self.factors if name.startswith("constant ")}
         contiguous = dict([ALL_CONTIGUOUS]) if set(layouts.values()) <= {CONTIGUOUS} else {}
         differ = dict([ROWS_DIFFER]) if EXPANDED not in layouts.values() else {}
         values = {_VALUES: levels[_VALUES], _HOLDER: holder} if _VALUES in levels else {}
         others = {_DTYPE: dtype, _CONFIGURATION: levels[_CONFIGURATION]}
-        return {**of_sizes, **traits, **layouts, **contiguous, **differ, **values, **others}
+        return {**of_sizes, **traits, **constants, **layouts, **contiguous, **differ, **values, **others}
 
 
 def _traits(name: str, size: int, switches: Sequence[int]) -> frozenset[Level]:

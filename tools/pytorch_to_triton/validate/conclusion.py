@@ -29,6 +29,7 @@ ONLY: dict[Group, str] = {
     "one": "Only sizes of one fail: look at what N - 1, squeeze() and broadcasting do there.",
     "odd": "Only odd or equal sizes fail: look at the masks of the last block and at the grid.",
     "dtype": "Only further dtypes fail: look at what is computed, and stored, in the dtype of an input.",
+    "value": "Only further declared values of a constant fail: look at what holds for the first value alone.",
     "mixed": "Only mixtures of dtypes fail: look at what takes its dtype from another tensor.",
     "large_stride": (
         "Only large strides fail: compute offsets in int64, e.g. tl.program_id(0).to(tl.int64) * stride."

@@ -5,8 +5,10 @@ block, `small` for subnormal numbers and for 1e-4.
 """
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from functools import reduce
+from itertools import islice, product
 from random import Random
 
 from pytorch_to_triton.inputs.case import Fill, Layout
@@ -14,7 +16,7 @@ from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.expression import names_in
 from pytorch_to_triton.inputs.input_spec import INTEGERS, TensorSpec
 from pytorch_to_triton.inputs.sizes import smallest_point
-from pytorch_to_triton.schema.dtype import DType
+from pytorch_to_triton.schema.dtype import DType, Scalar
 from pytorch_to_triton.validate.host_code import MOST_SWITCHES
 from pytorch_to_triton.validate.plan import NO_CHANGE, Change, PlanBuilder
 
@@ -157,6 +159,34 @@ def dtype_changes(declaration: Declaration) -> dict[str, Change]:
         for dtype in dtypes[1:]
     )
     return {change.label: change for change in changes}
+
+
+def constant_changes(declaration: Declaration) -> dict[str, dict[str, Change]]:
+    """By constant of which several values are declared and by level, each of them; the first is no change."""
+    return {
+        name: {
+            shown: Change(f"{name} {shown}", constants={name: value}) if value != values[0] else NO_CHANGE
+            for shown, value in zip(_shown(values), values, strict=True)
+        }
+        for name, values in declaration.listed().items()
+    }
+
+
+def _shown(values: Sequence[Scalar]) -> list[str]:
+    """Each value as a label has it; by its number where a label would be read otherwise."""
+    return [
+        str(value) if re.fullmatch(r"[\w.+-]+", str(value)) else f"number {number}"
+        for number, value in enumerate(values, 1)
+    ]
+
+
+def value_combinations(declaration: Declaration) -> Iterator[Change]:
+    """All values together, each with each, but for the first ones."""
+    changes = constant_changes(declaration).values()
+    joined = (
+        reduce(Change.joined, each) for each in product(*(levels.values() for levels in changes)) if each
+    )
+    return (change for change in joined if change.label)
 
 
 def size_levels(plan: PlanBuilder, seed: int | None) -> SizeLevels:

@@ -44,6 +44,8 @@ BOUNDS = re.compile(r"^(?:Address|Access) is (?:out of bounds|misaligned)(?: and
 TOOLS: tuple[Tool, ...] = ("memcheck", "racecheck")
 SEEN_HERE: tuple[ViolationKind, ...] = (*MEMORY, "output_without_kernel")
 """On a device it is not known what a kernel stored, only what it was given."""
+OTHER_VALUES = 4
+"""Cases of other declared values of constants, each of which may take a kernel of its own."""
 LARGE_STRIDE_CASES = 2
 """Where an offset overflows, a device says no more than that an access was illegal."""
 
@@ -64,6 +66,7 @@ def sample_cases(cases: Sequence[Case]) -> list[Case]:
             for layout in LAYOUTS
         ),
         [case for case in small if case.group in ("dtype", "odd") and case.dtypes != first][:1],
+        [case for case in small if case.group == "value"][:OTHER_VALUES],
     ]
     names = {case.name for sort in sorts for case in sort}
     return [case for case in cases if case.name in names]

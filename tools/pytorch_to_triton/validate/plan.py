@@ -24,7 +24,7 @@ from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.expression import point_name
 from pytorch_to_triton.inputs.sizes import Point, Sizes, nearby
 from pytorch_to_triton.schema.case_group import Group
-from pytorch_to_triton.schema.dtype import DType
+from pytorch_to_triton.schema.dtype import DType, Scalar
 from pytorch_to_triton.validate.host_code import Switch
 
 AGAIN = "called again"
@@ -50,7 +50,7 @@ class Change:
     dtypes: Mapping[str, DType] = field(default_factory=dict)
     layouts: Mapping[str, Layout] = field(default_factory=dict)
     fills: Mapping[str, Fill] = field(default_factory=dict)
-    constants: Mapping[str, float] = field(default_factory=dict)
+    constants: Mapping[str, Scalar] = field(default_factory=dict)
     configuration: int = 0
     declared: bool = False
     """As in Case: the declaration reaches what the change tries."""

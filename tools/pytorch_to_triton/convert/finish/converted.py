@@ -28,7 +28,7 @@ from pytorch_to_triton.inputs.declaration import Declaration, parse_declaration
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, InputSpec
 from pytorch_to_triton.inputs.packed_input import CALL
 from pytorch_to_triton.schema.graph import Graph
-from pytorch_to_triton.targets.describe import with_values_listed
+from pytorch_to_triton.targets.listed_inputs import with_values_listed
 from pytorch_to_triton.worker.wire.random_operators import draws
 
 INFINITE = ("inf", "-inf")
@@ -168,7 +168,7 @@ def free_numbers(declaration: Declaration, graph: Graph | None) -> set[str]:
     numbers = {
         name
         for name, spec in declaration.inputs.items()
-        if isinstance(spec, ConstantSpec) and isinstance(spec.value, float) and spec.value
+        if isinstance(spec, ConstantSpec) and isinstance(spec.value, float) and spec.value and not spec.others
     }
     return numbers - set(graph.fixed if graph else ())
 

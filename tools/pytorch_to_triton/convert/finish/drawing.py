@@ -28,12 +28,14 @@ TIMED_BYTES = (2**20, 2**24, 2**28)
 
 
 def lines(recipe: Recipe) -> list[str]:
-    """The body of `arguments(sizes, dtypes)`, for which `normal`, `uniform` and `integers` are there."""
+    """The body of `arguments(sizes, dtypes, values=...)`, for which `normal`, `uniform` and `integers` are
+    there."""
     specs = {o.name: o.spec for o in recipe.operands if isinstance(o.spec, TensorSpec | SizeSpec)}
     dims = sorted(frozenset().union(*(spec.names() for spec in specs.values())))
-    local = {dim: dim if dim not in ("sizes", "dtypes", "device") else f"{dim}_" for dim in dims}
+    local = {dim: dim if dim not in ("sizes", "dtypes", "values", "device") else f"{dim}_" for dim in dims}
     drawn = recipe.assembled(
         {n: tensor(spec, n) if isinstance(spec, TensorSpec) else spec.size for n, spec in specs.items()}
+        | {o.name: f'values["{o.name}"]' for o in recipe.operands if o.listed}
     )
     return [
         *(f'{local[dim]} = sizes["{dim}"]' for dim in dims),

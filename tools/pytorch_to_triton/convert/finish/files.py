@@ -25,6 +25,7 @@ from pytorch_to_triton.convert.finish.recipe import (
 from pytorch_to_triton.convert.finish.report import Report
 from pytorch_to_triton.draft.file.kernel_text import import_block
 from pytorch_to_triton.draft.fresh_names import fresh, in_ascii
+from pytorch_to_triton.schema.dtype import Scalar
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -219,6 +220,7 @@ def test_content(recipe: Recipe) -> dict[str, object]:
     return {
         "sizes": [as_source(point) for point in drawing.tested_sizes(recipe)],
         "dtypes": drawing.mixtures(recipe),
+        "values": [as_source(values) for values, _ in recipe.declaration.each_value() if values],
         "drawn": drawing.lines(recipe),
         "other_dtype": drawing.another_dtype(recipe),
         "operands": out_of_given(operand.source for operand in recipe.operands),
@@ -264,8 +266,8 @@ def benchmark_content(recipe: Recipe) -> dict[str, object]:
     }
 
 
-def as_source(point: Mapping[str, int]) -> str:
-    return "{" + ", ".join(f'"{dim}": {size}' for dim, size in point.items()) + "}"
+def as_source(point: Mapping[str, Scalar]) -> str:
+    return "{" + ", ".join(f'"{name}": {value!r}' for name, value in point.items()) + "}"
 
 
 def render(template: str, content: Mapping[str, object]) -> str:

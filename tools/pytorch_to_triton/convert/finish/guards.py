@@ -10,6 +10,7 @@ from pytorch_to_triton.draft.file.run import mismatches, taken_out
 from pytorch_to_triton.draft.fresh_names import fresh
 from pytorch_to_triton.inputs.expression import names_in, other_factor, quotient, sizes_listed
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, SizeSpec
+from pytorch_to_triton.inputs.listed_values import is_none_of, phrase
 
 
 def conditions(recipe: Recipe, interpreted: str) -> list[str]:
@@ -65,9 +66,13 @@ def mixtures(recipe: Recipe) -> Iterator[str]:
 
 
 def constants(recipe: Recipe) -> Iterator[str]:
-    """What was validated with one value only."""
+    """What was validated with the declared values only."""
     for name, spec in recipe.inputs.items():
         if not isinstance(spec, ConstantSpec) or name not in recipe.fixed:
+            continue
+        if spec.others:
+            reason = f" is not declared, as {phrase(spec.values)} are: declare it too, and convert again"
+            yield from refuse(is_none_of(name, spec.values), f'f"{name}={{{name}!r}}" {reason!r}')
             continue
         value = constant_source(spec)
         if isinstance(spec.value, tuple):
@@ -78,7 +83,7 @@ def constants(recipe: Recipe) -> Iterator[str]:
             differs = f"{name} != {value}"
         yield from refuse(differs, f'f"{name} is {{{name}!r}}, and the kernels are for " {value!r}')
     for operand in recipe.operands:
-        if not operand.is_tensor:
+        if not operand.is_tensor and not operand.listed:
             taken = "int" if isinstance(operand.spec, SizeSpec) else "(int, float)"
             reason = f'f"{operand.name} is a {{type({operand.name}).__name__}}"'
             yield from refuse(f"not isinstance({operand.name}, {taken})", reason)

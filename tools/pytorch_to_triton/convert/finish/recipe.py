@@ -14,6 +14,7 @@ from pytorch_to_triton.graph.dtype_rules import FLOATS
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, InputSpec, PackedSpec, SizeSpec, TensorSpec
 from pytorch_to_triton.inputs.sizes import Point
+from pytorch_to_triton.schema.dtype import Scalar
 from pytorch_to_triton.schema.graph import Graph
 
 Structure = Literal["single", "tuple", "list", "none"]
@@ -40,7 +41,7 @@ class DropIn:
 
 @dataclass(frozen=True)
 class Operand:
-    """A tensor or a free number of a call, as the registered operator takes it."""
+    """A tensor, a free number or one of several values in a call, as the registered operator takes it."""
 
     name: str
     """`x`, `batch_x`."""
@@ -60,8 +61,21 @@ class Operand:
     @property
     def annotated(self) -> str:
         """The operator's parameter: `x: torch.Tensor`."""
-        kind = "torch.Tensor" if self.is_tensor else "int" if isinstance(self.spec, SizeSpec) else "float"
+        match self.spec:
+            case TensorSpec():
+                kind = "torch.Tensor"
+            case SizeSpec():
+                kind = "int"
+            case ConstantSpec(others=()):
+                kind = "float"
+            case ConstantSpec(values=values):
+                kind = type_of(values)
         return f"{self.parameter}: {kind}"
+
+    @property
+    def listed(self) -> tuple[Scalar, ...]:
+        """Of a constant with several declared values these."""
+        return self.spec.values if isinstance(self.spec, ConstantSpec) and self.spec.others else ()
 
     @property
     def shaped(self) -> TensorSpec:
@@ -93,7 +107,7 @@ class Recipe:
     declaration: Declaration
     """What each parameter takes, and conditions: the declared ones and those under which the kernels hold."""
     fixed: frozenset[str]
-    """Constants of which only the declared value was validated."""
+    """Constants of which only the declared values were validated."""
     structure: Structure | None
     """What it returns; None: what no operator of PyTorch can, or random numbers, which a backward pass that
     is an operator would draw again."""
@@ -146,9 +160,9 @@ class Recipe:
         operands = [
             Operand(name, self.sources[name], spec)
             for name, spec in self.inputs.items()
-            if not isinstance(spec, PackedSpec) and name not in self.fixed
+            if not isinstance(spec, PackedSpec)
         ]
-        return tuple(operands)
+        return tuple(operand for operand in operands if operand.name not in self.fixed or operand.listed)
 
     @property
     def tensors(self) -> tuple[Operand, ...]:
@@ -181,6 +195,16 @@ class Recipe:
         packings = self.declaration.packings()
         sources = {**declared, **values}
         return sources | {name: packing.made_of(sources) for name, packing in packings.items()}
+
+
+TYPES = {bool: "bool", str: "str", int: "int", float: "float"}
+
+
+def type_of(values: Collection[Scalar]) -> str:
+    """The annotation of an operator's parameter that has these values, as source."""
+    types = {type(value) for value in values if value is not None}
+    kind = "float" if len(types) > 1 else TYPES[types.pop()]
+    return f"{kind} | None" if None in values else kind
 
 
 def constant_source(spec: ConstantSpec) -> str:

@@ -27,6 +27,7 @@ from pytorch_to_triton.hardware.datasheets import datasheet
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.expression import point_name
 from pytorch_to_triton.inputs.input_spec import TensorSpec
+from pytorch_to_triton.inputs.listed_values import phrase
 from pytorch_to_triton.inputs.option_text import option_of_value
 from pytorch_to_triton.inputs.packed_input import written
 from pytorch_to_triton.inputs.timing_dims import filled_in
@@ -88,7 +89,11 @@ def understanding_of(target: ResolvedTarget, drafted: Drafted | None, why: str) 
         return known.model_copy(update={"steps": cut.notes, "calls": cut.left_to_pytorch})
     if graph is None:
         return known
-    constants = (f"{name} = {graph.constants[name]!r}" for name in graph.fixed if name in graph.constants)
+    constants = (
+        f"{name} = {phrase(graph.listed.get(name) or (graph.constants[name],))}"
+        for name in graph.fixed
+        if name in graph.constants
+    )
     defaults = (
         f"{name} = {default}, its default; declare it as an input for another value"
         for name, default in target.undeclared_defaults.items()

@@ -92,7 +92,8 @@ class Source:
 
     def programs(self, graph: Graph) -> list[Branch]:
         """The graph as a program without a condition, then the branches."""
-        main = Branch(None, (), graph, dict(self.output_dtypes), self.tensor_dtypes, self.backward)
+        outputs = dict(self.output_dtypes)
+        main = Branch(None, (), graph, outputs, self.tensor_dtypes, self.backward, implied=self.implied)
         return [main, *self.branches]
 
 
@@ -157,7 +158,7 @@ def _draft(graph: Graph, source: Source, stage: Stage, tuned: Mapping[str, Confi
     declared = source.declared
     points = declared_points(declared.get("DIMS") or {}, declared.get("REQUIRES") or ())
     deciding = [*not_small(graph, points), *source.timed]
-    setting = DraftSetting(ways, stage, tuned, [*points, *source.timed], deciding, source.implied)
+    setting = DraftSetting(ways, stage, tuned, [*points, *source.timed], deciding)
     gradients: list[Halves] = []
     if source.backward:
         gradients = halves_of(source.programs(graph), setting)

@@ -75,8 +75,6 @@ class DraftSetting:
     """The declared sizes and the timed ones."""
     deciding: Sequence[Mapping[str, int]]
     """Those for which kernels are chosen."""
-    implied: frozenset[str] = frozenset()
-    """Guards that hold where no branch is taken."""
     suffix: str = ""
     """Of its kernels' names."""
     arguments: Mapping[str, str] = field(default_factory=dict)

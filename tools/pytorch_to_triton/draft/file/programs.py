@@ -17,7 +17,9 @@ from pytorch_to_triton.graph.tracing import ARGUMENT, Branch
 
 WORDS: Mapping[type[ast.cmpop], str] = {
     ast.Eq: "", ast.NotEq: "not_", ast.Gt: "over_", ast.GtE: "from_", ast.Lt: "below_", ast.LtE: "upto_",
+    ast.Is: "",
 }  # fmt: skip
+QUOTES = "'\""
 
 
 def parts_of(programs: Sequence[Branch], setting: DraftSetting) -> list[Part]:
@@ -42,9 +44,7 @@ def halves_of(programs: Sequence[Branch], setting: DraftSetting) -> list[Halves]
 def _part(program: Branch, suffix: str, setting: DraftSetting) -> Part:
     how = _at(program, suffix, setting)
     read = programmed(program.graph, how.ways, how.points)
-    return _taken(
-        part_of(with_storage(read, program.tensor_dtypes, program.output_dtypes), how), program, how
-    )
+    return _taken(part_of(with_storage(read, program.tensor_dtypes, program.output_dtypes), how), program)
 
 
 def _halves(program: Branch, suffix: str, setting: DraftSetting) -> Halves:
@@ -54,7 +54,7 @@ def _halves(program: Branch, suffix: str, setting: DraftSetting) -> Halves:
     dtypes = dtypes_with_saved(graph, backward, program.tensor_dtypes, program.output_dtypes)
     read = programmed(with_saved(graph, backward), how.ways, how.points)
     part = part_of(with_storage(read, program.tensor_dtypes, dtypes), how)
-    return halves(_taken(part, program, how), backward, replace(how, suffix=f"_backward{suffix}"))
+    return halves(_taken(part, program), backward, replace(how, suffix=f"_backward{suffix}"))
 
 
 def _at(program: Branch, suffix: str, setting: DraftSetting) -> DraftSetting:
@@ -69,11 +69,9 @@ def _at(program: Branch, suffix: str, setting: DraftSetting) -> DraftSetting:
     return replace(setting, points=points, deciding=deciding or points, suffix=suffix, arguments=arguments)
 
 
-def _taken(part: Part, program: Branch, setting: DraftSetting) -> Part:
+def _taken(part: Part, program: Branch) -> Part:
     """The part with what `run` looks at before it takes it, and what it checks then."""
-    known = program.graph.guards if program.sizes else setting.implied
-    guards = tuple(guard for guard in program.graph.guards if guard not in known)
-    return replace(part, condition=_condition(program), guards=guards)
+    return replace(part, condition=_condition(program), guards=program.checked)
 
 
 def _untuned(part: Part) -> Part:
@@ -103,22 +101,23 @@ def suffixes(programs: Sequence[Branch]) -> list[str]:
     """What the names of each program's kernels end with; of the first nothing."""
     found = [""]
     for program in programs[1:]:
-        words = [*_size_words(program.sizes), *program.dtypes]
+        words = [*_words((*program.values, *program.sizes)), *program.dtypes]
         suffix = "".join(f"_{word}" for word in words)
         found.append(suffix if suffix and suffix not in found else f"{suffix}_{len(found) + 1}")
     return found
 
 
-def _size_words(sizes: Sequence[str]) -> Iterator[str]:
-    """`n_over_32`, `m_upto_n`, `odd_h`: conditions as words, where they are as short as that."""
-    for text in sizes if len(sizes) <= 2 else ():
+def _words(conditions: Sequence[str]) -> Iterator[str]:
+    """`n_over_32`, `m_upto_n`, `odd_h`, `mode_gelu`: conditions as words, where they are as short as that."""
+    for text in conditions if len(conditions) <= 2 else ():
         match ast.parse(text, mode="eval").body:
             case ast.Compare(
                 left=ast.Name(id=name),
                 ops=[op],
                 comparators=[ast.Name() | ast.Constant() as other],
             ):
-                yield f"{name}_{WORDS[type(op)]}{ast.unparse(other)}".lower()
+                word = ast.unparse(other).strip(QUOTES)
+                yield re.sub(r"\W+", "_", f"{name}_{WORDS[type(op)]}{word}").lower()
             case ast.Compare(
                 left=ast.BinOp(left=ast.Name(id=name), op=ast.Mod(), right=ast.Constant(value=2)),
                 ops=[ast.Eq()],
@@ -131,4 +130,4 @@ def _condition(program: Branch) -> str:
     """When `run` takes the program, as source; empty: where it takes no other."""
     names = [f"torch.{dtype}" for dtype in program.dtypes]
     test = f"== {names[0]}" if len(names) == 1 else f"in ({', '.join(names)})"
-    return joined([*program.sizes, *([f"{program.rule} {test}"] if program.rule else [])])
+    return joined([*program.values, *program.sizes, *([f"{program.rule} {test}"] if program.rule else [])])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from pytorch_to_triton.draft.file.calls import in_dtype
@@ -13,6 +14,7 @@ from pytorch_to_triton.draft.ir.values import Load
 from pytorch_to_triton.draft.program import Call, Program, Result
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.inputs.expression import other_factor, quotient
+from pytorch_to_triton.inputs.listed_values import is_none_of, phrase
 from pytorch_to_triton.schema.graph import Graph
 from pytorch_to_triton.worker.wire.packing import Packing
 
@@ -23,10 +25,11 @@ def guards(graph: Graph) -> list[str]:
     for name in graph.fixed:
         value = graph.constants[name]
         given = f"tuple({name})" if isinstance(value, tuple) else name  # The caller's may be a list.
-        lines += [
-            f"if {_differs(given, repr(value))}:",
-            f'    raise ValueError(f"drafted for {name}={value!r}, not {{{name}!r}}")',
-        ]
+        values = graph.listed.get(name, ())
+        differs = is_none_of(name, values) if values else _differs(given, repr(value))
+        says = f"drafted for {name}={phrase(values or (value,))}, not ".replace("{", "{{").replace("}", "}}")
+        quoted = json.dumps(says, ensure_ascii=False).removesuffix('"')
+        lines += [f"if {differs}:", f'    raise ValueError(f{quoted}{{{name}!r}}")']
     return lines
 
 

@@ -3,7 +3,7 @@
 import contextlib
 import math
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,6 +53,8 @@ from .symbolic import answers_kept, pools_stay_symbolic, sizes_stay_symbolic
 # large, so that a branch on it shows.
 OTHER_VALUES = (0.8414709848078965, -2.7182818284590451, 31415.926535897932)
 STEP = 0.0078125
+# One of several declared values is recognised by values near it: each side of a branch is a trace of its own.
+NEAR = (1.08414709848078965, 1.027182818284590451, 1.0031415926535897932)
 
 
 OF_VALUES = ("GuardOnDataDependentSymNode", "DataDependentOutputException")
@@ -110,7 +112,7 @@ def traced(
     first, *others = tracers
     graph = first.trace(constants)
     return tracing.TracedItem(
-        graph=bound(first, graph, constants),
+        graph=bound(first, graph, constants, request.listed),
         traces=(succeeded(graph), *(tried(tracer, constants) for tracer in others)),
     )
 
@@ -140,11 +142,14 @@ def succeeded(graph: dict[str, Any]) -> tracing.TraceSucceeded:
     return tracing.TraceSucceeded(graph={**graph, "fixed": []})
 
 
-def bound(tracer: "ExportTracer", graph: dict[str, Any], constants: Mapping[str, Any]) -> dict[str, Any]:
+def bound(
+    tracer: "ExportTracer", graph: dict[str, Any], constants: Mapping[str, Any], listed: Collection[str]
+) -> dict[str, Any]:
     """The trace with its float arguments told apart from literals, where that can be done."""
-    floats = [name for name, value in constants.items() if isinstance(value, float)]
+    # No value is near zero: all others may take another branch.
+    floats = [n for n, v in constants.items() if isinstance(v, float) and (v or n not in listed)]
     try:
-        nodes = with_scalars(tracer, graph, constants, floats)
+        nodes = with_scalars(tracer, graph, constants, {n: n in listed for n in floats})
     except (DependsOnScalar, TraceFailed, MutatesArguments, NotRepresentable):
         # The value steers the computation, so the draft is for this value alone.
         return {**graph, "fixed": list(constants)}
@@ -152,16 +157,20 @@ def bound(tracer: "ExportTracer", graph: dict[str, Any], constants: Mapping[str,
 
 
 def with_scalars(
-    tracer: "ExportTracer", graph: Mapping[str, Any], constants: Mapping[str, Any], floats: list[str]
+    tracer: "ExportTracer", graph: Mapping[str, Any], constants: Mapping[str, Any], floats: Mapping[str, bool]
 ) -> list[Any]:
-    """The nodes with a reference to a float argument wherever one follows it.
+    """The nodes with a reference to a float argument wherever one follows it; by each, whether other values
+    are to be near its own.
 
     Raises DependsOnScalar where another value gives other operators, or meets no tensor as it is.
     """
     bound: list[Any] = graph["nodes"]
     nodes = bound
-    for value in OTHER_VALUES if floats else ():
-        replaced = {name: value + i * STEP for i, name in enumerate(floats)}
+    for value, factor in zip(OTHER_VALUES, NEAR, strict=True) if floats else ():
+        replaced = {
+            name: (factor * constants[name] if is_near else value) + i * STEP
+            for i, (name, is_near) in enumerate(floats.items())
+        }
         other = tracer.trace({**constants, **replaced})
         if other["result"] != graph["result"]:
             raise DependsOnScalar("a result is computed from a float argument alone")

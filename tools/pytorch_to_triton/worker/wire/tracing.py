@@ -89,6 +89,8 @@ class TraceRequest(NamedValue):
     inputs: tuple[TracedInput, ...]
     sizes: tuple[TracedSize, ...]
     constants: Json
+    listed: frozenset[str]
+    """Those of which several values are declared: the target is traced with each by itself."""
     packings: dict[str, Json]
     """packing.py, by the parameters that hold inputs and constants."""
     setting: TraceSetting
