@@ -112,7 +112,6 @@ async def inspect(
         declaring=call.declaring,
         case=call.case,
         gpu=gpu,
-        sass=gpu.backend == "cuda",
         most_configurations=request.most_configurations,
         seconds=request.seconds,
         listener=listener,
