@@ -2,16 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 
-from pytorch_to_triton.inspect.pages import configuration_of, widths
+from pytorch_to_triton.inspect.pages import configuration_of, issued, kinds, widths
 from pytorch_to_triton.schema.compiled import CompiledKernel, Inspection
 from pytorch_to_triton.schema.profile import Profile
 from pytorch_to_triton_server.tables import TerminalTable
 
 
 def inspection_tables(inspection: Inspection) -> Iterator[TerminalTable]:
-    """Resources of each kernel, its instructions, the remarks, and the profile."""
+    """Resources of each kernel, its instructions, what it takes at least, the remarks, and the profile."""
     yield resource_table(inspection)
     yield instruction_table(inspection)
+    if any(kernel.estimate for kernel in inspection.kernels):
+        yield estimate_table(inspection)
     remarks = remark_rows(inspection)
     if remarks:
         yield TerminalTable(("kernel", "remark"), remarks)
@@ -99,6 +101,31 @@ def instruction_table(inspection: Inspection) -> TerminalTable:
         if kernel.instructions is not None
     ]
     heading = ("kernel", "global loads", "global stores", "async copies", "TMA in / out", "tensor cores")
+    return TerminalTable(heading, rows)
+
+
+def estimate_table(inspection: Inspection) -> TerminalTable:
+    """One row a kernel whose launch is known: what each warp issues, and what binds on the data sheet."""
+    rows = [
+        (
+            kernel.label,
+            issued(kernel),
+            kinds(kernel),
+            figure(estimate.waves, "{:.3g}"),
+            f"{estimate.least_bytes / 1e6:.3g} MB",
+            estimate.sentence,
+        )
+        for kernel in inspection.kernels
+        if (estimate := kernel.estimate)
+    ]
+    heading = (
+        "kernel",
+        "instructions a warp",
+        "most of them",
+        "waves",
+        "least traffic",
+        "time, not measured",
+    )
     return TerminalTable(heading, rows)
 
 

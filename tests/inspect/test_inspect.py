@@ -1,7 +1,6 @@
 """Real kernels, compiled for GPUs that are not here."""
 
 import re
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -10,40 +9,18 @@ from pytorch_to_triton.errors import BadInput, TargetBroken
 from pytorch_to_triton.hardware.architectures import ARCHITECTURES, architecture
 from pytorch_to_triton.inputs.declaration import Options
 from pytorch_to_triton.inspect.compiling import alternative
-from pytorch_to_triton.inspect.inspect import InspectionRequest, inspect
 from pytorch_to_triton.inspect.pages import PAGE_LINES
-from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.places import shipped
 from pytorch_to_triton.schema.compiled import InspectedKernel, Inspection
-from pytorch_to_triton.schema.job import Runtime
-from pytorch_to_triton.schema.target import Target
 
 from ..validate.kernel_files import corpus_file
+from .conftest import Inspecting
 
 pytestmark = pytest.mark.anyio
 KERNELS = Path(__file__).with_name("kernels")
 HONEST = Path(__file__).parents[1] / "kernels" / "honest"
 SOFTMAX = shipped("reference_kernels") / "softmax.py"
 SMALL = Options(dims={"M": "8", "N": "1024"})
-Inspecting = Callable[..., Awaitable[Inspection]]
-
-
-@pytest.fixture(scope="session")
-def inspecting(worker: WorkerClient, interpreter: Runtime) -> Inspecting:
-    """Inspects a file, or `name` in it, for `arch`; the same question is asked once."""
-    known: dict[str, Inspection] = {}
-
-    async def inspecting(
-        path: Path, arch: str | None, name: str | None = None, **settings: object
-    ) -> Inspection:
-        target = Target(path=path, name=name)
-        request = InspectionRequest.model_validate({"candidate": target, "arch": arch, **settings})
-        key = repr(request)
-        if key not in known:
-            known[key] = await inspect(worker, request, interpreter)
-        return known[key]
-
-    return inspecting
 
 
 def only(inspection: Inspection) -> InspectedKernel:

@@ -4,13 +4,28 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.schema.compiled import InspectedKernel, Inspection, Remark, TextPage
-from pytorch_to_triton_server.inspection_tables import compiled_at, join_labels, remark_rows
+from pytorch_to_triton.schema.compiled import (
+    Estimate,
+    InspectedKernel,
+    Inspection,
+    InstructionCounts,
+    Remark,
+    TextPage,
+)
+from pytorch_to_triton_server.inspection_tables import compiled_at, estimate_table, join_labels, remark_rows
 from pytorch_to_triton_server.show import closing_lines
 
 from .compiled import argument, inspected
 
 NARROW = Remark(kind="narrow_access", message="Line 7 loads 32 bits.")
+ESTIMATE = Estimate(
+    gpu="H200",
+    waves=2.5,
+    least_bytes=2**27,
+    us={"memory": 28, "issue": 82},
+    binds="issue",
+    sentence="estimated for H200: memory 28 us, instructions 82 us: bound by issue",
+)
 LOW = Remark(kind="low_occupancy", message="Occupancy is 6 %.")
 
 
@@ -57,6 +72,23 @@ def test_a_remark_on_several_configurations_is_one_row() -> None:
         ("k#1, #3", LOW.message),
         ("l", NARROW.message),
     ]
+
+
+def test_what_a_warp_issues_is_shown_by_loops_and_by_what_most_of_it_is() -> None:
+    outside = InstructionCounts(depth=0, turns=1, share=1, counts={"integers": 20, "memory": 10})
+    loop = InstructionCounts(
+        line=7, depth=1, turns=8, share=0.5, counts={"special_functions": 30, "integers": 15}
+    )
+    sections = (outside, loop)
+    known = kernel("k").model_copy(update={"sections": sections, "estimate": ESTIMATE})
+    unknown = loop.model_copy(update={"turns": None, "share": None})
+    other = known.model_copy(update={"label": "l", "sections": (outside, unknown)})
+    shown = estimate_table(inspection(known, other, dims={}))
+    assert [row[:5] for row in shown.rows] == [
+        ("k", "30 + 8 x 45", "57 % special functions, 38 % integers, 5 % memory", "2.5", "134 MB"),
+        ("l", "30 + ? x 45", "47 % integers, 40 % special functions, 13 % memory", "2.5", "134 MB"),
+    ]
+    assert {row[5] for row in shown.rows} == {ESTIMATE.sentence}
 
 
 @pytest.mark.parametrize(

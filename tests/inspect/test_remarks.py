@@ -7,6 +7,8 @@ from pytorch_to_triton.inspect.occupancy import occupancy_of
 from pytorch_to_triton.inspect.remarks import KernelReading, remarks_on
 from pytorch_to_triton.inspect.ttgir import BlockAccess, Dot, Loop, ShortSum
 from pytorch_to_triton.schema.compiled import (
+    Bound,
+    Estimate,
     Instructions,
     MatrixInstruction,
     MemoryInstruction,
@@ -31,8 +33,16 @@ def reading(arch: str = "sm_90", **changed: Any) -> KernelReading:
         local_accesses=0,
     )
     read = {name: changed.get(name, ()) for name in ("blocks", "loops", "dots", "sums", "float_atomics")}
+    read["estimate"] = changed.get("estimate")
     kernel = compiled(resources=used, arguments=changed.get("arguments", ()))
     return KernelReading(kernel, used, gpu, instructions, occupancy_of(used, 4, gpu), **read)
+
+
+def times(binds: Bound | None, **us: float) -> Estimate:
+    """An estimate with these microseconds."""
+    return Estimate.model_validate(
+        {"gpu": "H200", "waves": 1, "least_bytes": 0, "us": us, "binds": binds, "sentence": ""}
+    )
 
 
 def load(bits: int, line: int = 7) -> MemoryInstruction:
@@ -53,6 +63,11 @@ SILENT: list[dict[str, Any]] = [
     {"registers": 128},  # a quarter of the warps
     {"arguments": (argument("n", "i32", 7, divisible=False),)},
     {"sums": (ShortSum("f16", 8, 7),)},  # too few terms to lose much
+    {"estimate": times("memory", memory=90, issue=80)},
+    {"estimate": times("issue", memory=90, issue=95)},  # about the same
+    {"estimate": times("issue", memory=1, issue=3)},  # less than a launch
+    {"estimate": times("tensor_cores", memory=10, issue=9, tensor_cores=100)},
+    {"estimate": times(None, memory=90)},
 ]
 
 
@@ -144,3 +159,10 @@ def test_float_atomics_are_reported_with_their_lines() -> None:
     (remark,) = remarks_on(reading(float_atomics=(7, 9)))
     assert (remark.kind, remark.lines) == ("float_atomics", (7, 9))
     assert "2 atomic additions of floats" in remark.message
+
+
+def test_instructions_that_take_longer_than_the_memory_traffic_are_reported_with_both_times() -> None:
+    (remark,) = remarks_on(reading(estimate=times("special_functions", memory=94, special_functions=120)))
+    assert remark.kind == "instruction_bound"
+    assert "instructions take 120 us, its memory traffic 94 us (estimated for H200)" in remark.message
+    assert "bound by special functions. Have fewer" in remark.message

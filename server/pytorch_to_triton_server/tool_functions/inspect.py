@@ -46,10 +46,10 @@ async def inspect(
     """Show what the compiler makes of a target's kernels, for any GPU, even without one.
 
     Compiles each kernel that one call launches, in every autotuner configuration, and reports registers,
-    spills, shared memory, occupancy, widths of global loads and stores, tensor-core instructions and
-    asynchronous copies, and the compiler's output page by page. Remarks point out likely problems, with
-    source lines. With `profile` on a GPU, also bandwidth, achieved occupancy and stall reasons. Executes the
-    file's code.
+    spills, shared memory, occupancy, widths of global loads and stores, tensor-core instructions,
+    asynchronous copies, instructions by kind, an estimate of whether memory or instructions bind, and the
+    compiler's output page by page. Remarks point out likely problems, with source lines. With `profile` on a
+    GPU, also bandwidth, achieved occupancy and stall reasons. Executes the file's code.
     """
     candidate = target_of(target, call.boundary).constructed_with(init)
     from pytorch_to_triton.inputs.declaration import parse_options

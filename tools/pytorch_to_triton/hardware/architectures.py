@@ -3,7 +3,8 @@
 NVIDIA: CUDA C++ Programming Guide, appendix Compute Capabilities, table Technical Specifications per Compute
 Capability (docs.nvidia.com/cuda); the units in which registers and shared memory are allotted are those of
 NVIDIA's occupancy calculator (Nsight Compute). Where NVIDIA's own libraries name another number of blocks
-for 12.0 (CCCL: 32), the guide's smaller one stands.
+for 12.0 (CCCL: 32), the guide's smaller one stands. Lanes are those of the same guide's table Throughput of
+Native Arithmetic Instructions; each scheduler issues one warp's instruction in a clock.
 AMD: the ISA guides of CDNA2, CDNA3, CDNA4, RDNA3 and RDNA4 (gpuopen.com/amd-isa-documentation), AMD GPU
 specifications (rocm.docs.amd.com), and LLVM's AMDGPU backend, whose assembly gives the occupancy that
 registers allow.
@@ -59,6 +60,11 @@ class Architecture(Value):
     """Shared memory is allotted in multiples of it."""
     has_async_copies: bool
     """Copies from global to shared memory that Triton uses to prefetch in loops."""
+    float32_lanes: int | None = None
+    """Multiply-adds of float32 that an SM does in a clock; None: not known here."""
+    special_lanes: int | None = None
+    """Special functions (ex2, lg2, rcp, rsqrt, sin, cos, tanh) that an SM does in a clock, for that many
+    threads."""
 
     @property
     def warps(self) -> int:
@@ -79,7 +85,7 @@ class Architecture(Value):
 _NVIDIA: dict[str, Any] = {
     "backend": "cuda", "warp_size": 32, "schedulers": 4, "registers_per_lane": 65536 // 4 // 32,
     "register_unit": 8, "registers_per_thread": 255, "shared_reserved_bytes": KIB, "shared_unit_bytes": 128,
-    "has_async_copies": True,
+    "has_async_copies": True, "special_lanes": 16,
 }  # fmt: skip
 _AMD: dict[str, Any] = {
     "backend": "hip", "schedulers": 4, "shared_reserved_bytes": 0, "shared_unit_bytes": 512,
@@ -107,6 +113,7 @@ def _nvidia(
         blocks=blocks,
         shared_bytes=shared_kib * KIB,
         shared_bytes_per_block=(shared_kib - 1) * KIB,
+        float32_lanes=64 if capability == (8, 0) else 128,
         **_NVIDIA,
     )
 
@@ -124,7 +131,7 @@ def _cdna(shared_kib: int) -> dict[str, Any]:
 ARCHITECTURES: dict[str, Architecture] = {
     architecture.name: architecture
     for architecture in (
-        _nvidia((8, 0), ("A100", 108), warps=64, blocks=32, shared_kib=164),
+        _nvidia((8, 0), ("A100 80GB SXM", 108), warps=64, blocks=32, shared_kib=164),
         _nvidia((8, 6), ("GeForce RTX 3090", 82), warps=48, blocks=16, shared_kib=100),
         _nvidia((8, 9), ("GeForce RTX 4090", 128), warps=48, blocks=24, shared_kib=100),
         _nvidia((9, 0), ("H100 SXM", 132), warps=64, blocks=32, shared_kib=228),

@@ -26,10 +26,10 @@ SEED = 0
 """Of the inputs: no kernel reads them, only the code that launches kernels."""
 MOST_PROCESSES = 8
 TEXTS: dict[str, tuple[TextKind, ...]] = {
-    "cuda": ("ttir", "ttgir", "llir", "ptx"),
+    "cuda": ("ttir", "ttgir", "llir", "ptx", "sass"),
     "hip": ("ttir", "ttgir", "llir", "amdgcn"),
 }
-"""What is always kept; sass takes time, and is where it was asked for."""
+"""What is kept."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,6 @@ class Compiling:
     """Whose file declares the inputs; None: the candidate's."""
     case: Case
     gpu: Architecture
-    sass: bool
     most_configurations: int
     """At most this many configurations of autotuners are compiled."""
     seconds: float
@@ -66,7 +65,6 @@ class Compiling:
 
     async def ask(self, trials: Sequence[int]) -> Outcome:
         """One process: the call's kernels, and of the autotuners' trials those with these numbers."""
-        texts = [*TEXTS[self.gpu.backend], *(["sass"] if self.sass else [])]
         job = Job(
             kind="compile",
             arguments={
@@ -74,7 +72,7 @@ class Compiling:
                 "gpu": offline_gpu(self.gpu),
                 "request": wire.CompileRequest(
                     trials=tuple(trials),
-                    texts=tuple(texts),
+                    texts=TEXTS[self.gpu.backend],
                     backward=self.backward,
                     what_if=dict(self.what_if),
                 ),

@@ -7,15 +7,20 @@ from pathlib import Path
 
 from pytorch_to_triton.errors import BadInput, TargetBroken, TargetNotFound
 from pytorch_to_triton.hardware.architectures import DEFAULT, Architecture, architecture, present
+from pytorch_to_triton.hardware.datasheets import DataSheet
 from pytorch_to_triton.hardware.versions import Versions, versions
 from pytorch_to_triton.inputs.case import Case, tensors_in
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Declaration, Options
 from pytorch_to_triton.inputs.timing_dims import timing_dims
 from pytorch_to_triton.inspect.assembly import read_amdgcn, read_ptx
 from pytorch_to_triton.inspect.compiling import Compiled, Compiling, compile_kernels, compiled_otherwise
+from pytorch_to_triton.inspect.estimate import Launch, estimate, sheet_of
+from pytorch_to_triton.inspect.executed_ptx import ran
+from pytorch_to_triton.inspect.executed_sections import executed_sections
 from pytorch_to_triton.inspect.occupancy import occupancy_of
 from pytorch_to_triton.inspect.pages import line_of, page_of, refuse_foreign
 from pytorch_to_triton.inspect.remarks import KernelReading, plural, refusal, remarks_on
+from pytorch_to_triton.inspect.sass import read_sass
 from pytorch_to_triton.inspect.ttgir import (
     SourceRows,
     block_accesses,
@@ -107,7 +112,6 @@ async def inspect(
         declaring=call.declaring,
         case=call.case,
         gpu=gpu,
-        sass=request.text == "sass",
         most_configurations=request.most_configurations,
         seconds=request.seconds,
         listener=listener,
@@ -115,9 +119,12 @@ async def inspect(
     )
     compiled = await compile_kernels(compiling)
     refuse_nothing(compiled, request, call.case)
-    kernels = choose(read_all(compiled.kernels, gpu), request.kernel)
+    sheet = sheet_of([request.arch, *(device.name for device in installed.devices if not named)], gpu)
+    kernels = choose(read_all(compiled.kernels, gpu, sheet), request.kernel)
     otherwise = await compiled_otherwise(compiling, compiled.kernels, request.what_if)
-    others = tuple(k for compiled in otherwise for k in choose(read_all(compiled, gpu), request.kernel))
+    others = tuple(
+        k for compiled in otherwise for k in choose(read_all(compiled, gpu, sheet), request.kernel)
+    )
     side_by_side = sorted((*kernels, *others), key=lambda kernel: kernel.compiled.number)
     profile = None
     if request.profile:
@@ -238,9 +245,13 @@ def describe_failure(failure: Failure) -> str:
     return f"{failure.type}: {failure.message}{line}."
 
 
-def read_all(kernels: Sequence[CompiledKernel], gpu: Architecture) -> tuple[InspectedKernel, ...]:
-    """The kernels with what their texts say."""
-    return tuple(read(kernel, label, gpu) for kernel, label in zip(kernels, labels(kernels), strict=True))
+def read_all(
+    kernels: Sequence[CompiledKernel], gpu: Architecture, sheet: DataSheet | None = None
+) -> tuple[InspectedKernel, ...]:
+    """The kernels with what their texts say, and with a data sheet how long each takes at least."""
+    return tuple(
+        read(kernel, label, gpu, sheet) for kernel, label in zip(kernels, labels(kernels), strict=True)
+    )
 
 
 def labels(kernels: Sequence[CompiledKernel]) -> Iterator[str]:
@@ -252,7 +263,7 @@ def labels(kernels: Sequence[CompiledKernel]) -> Iterator[str]:
         yield kernel.name if counts[kernel.name] == 1 else f"{kernel.name}#{seen[kernel.name]}"
 
 
-def read(kernel: CompiledKernel, label: str, gpu: Architecture) -> InspectedKernel:
+def read(kernel: CompiledKernel, label: str, gpu: Architecture, sheet: DataSheet | None) -> InspectedKernel:
     if kernel.resources is None:
         return InspectedKernel(
             label=label, compiled=kernel, instructions=None, occupancy=None, remarks=(refusal(kernel),)
@@ -262,6 +273,9 @@ def read(kernel: CompiledKernel, label: str, gpu: Architecture) -> InspectedKern
     assembly = read_ptx(texts.get("ptx", ""), file) if gpu.backend == "cuda" else None
     instructions = assembly or read_amdgcn(texts.get("amdgcn", ""), file)
     occupancy = occupancy_of(kernel.resources, kernel.num_warps, gpu)
+    sections = read_sass(texts["sass"]) if "sass" in texts else ()
+    executed = executed_sections(sections, ran(texts["ptx"], kernel)) if sections else ()
+    launch = Launch(kernel, occupancy, executed, gpu, sheet)
     ttgir, ttir = (SourceRows(texts.get(kind, ""), file) for kind in ("ttgir", "ttir"))
     reading = KernelReading(
         kernel=kernel,
@@ -274,12 +288,15 @@ def read(kernel: CompiledKernel, label: str, gpu: Architecture) -> InspectedKern
         dots=dots(ttir),
         sums=short_sums(ttir),
         float_atomics=float_atomics(ttir),
+        estimate=estimate(launch) if kernel.grid is not None and kernel.tensor_bytes is not None else None,
     )
     return InspectedKernel(
         label=label,
         compiled=kernel,
         instructions=instructions,
         occupancy=occupancy,
+        sections=tuple(each.counts for each in executed),
+        estimate=reading.estimate,
         remarks=remarks_on(reading),
     )
 

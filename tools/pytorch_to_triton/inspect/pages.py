@@ -1,6 +1,7 @@
 """What the compiler made of a kernel: a line of figures, and its texts in pages of a readable length."""
 
 import re
+from collections import Counter
 
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.hardware.architectures import Architecture
@@ -11,6 +12,7 @@ BACKENDS: dict[TextKind, str] = {"ptx": "cuda", "sass": "cuda", "amdgcn": "hip"}
 """Of texts that not every GPU has."""
 DEBUGGING = re.compile(r"^\s*\.section\s+\.debug_\w+\s*\{[^{}]*\}\n?", re.MULTILINE)
 """A section of PTX that only debuggers read."""
+SHOWN_KINDS = 3
 MANY = {"load": "loads", "store": "stores", "async_copy": "async copies"}
 
 
@@ -66,7 +68,35 @@ def line_of(kernel: InspectedKernel) -> str:
         *(f"{many} {text}" for kind, many in MANY.items() if (text := widths(instructions, kind))),
         *(f"{m.name} {m.operands} x {m.count}" for m in instructions.matrix),
     )
-    return f"{name}: {', '.join(figures)}"
+    counted = f"; {issued(kernel)} instructions, {kinds(kernel)}" if kernel.sections else ""
+    estimated = f"; {kernel.estimate.sentence}" if kernel.estimate else ""
+    return f"{name}: {', '.join(figures)}{counted}{estimated}"
+
+
+def issued(kernel: InspectedKernel) -> str:
+    """What a warp issues outside of loops and in each: `37 + 8 x 342`, `? x 342` of unknown turns."""
+    parts = []
+    for section in kernel.sections:
+        turns = "?" if section.turns is None else f"{section.turns:.4g}"
+        count = sum(section.counts.values())
+        parts.append(f"{turns} x {count:,}" if section.depth else f"{count:,}")
+    return " + ".join(parts)
+
+
+def kinds(kernel: InspectedKernel) -> str:
+    """`63 % floating point, 12 % integers, 8 % special functions`: the kinds of most instructions.
+
+    Of those that run, or, where turns are not known, of those in the text.
+    """
+    total = Counter[str]()
+    is_known = all(section.turns is not None for section in kernel.sections)
+    for section in kernel.sections:
+        times = section.turns * (section.share or 0) if is_known and section.turns is not None else 1
+        total.update({kind: round(1000 * times * count) for kind, count in section.counts.items()})
+    return ", ".join(
+        f"{100 * count / total.total():.0f} % {kind.replace('_', ' ')}"
+        for kind, count in total.most_common(SHOWN_KINDS)
+    )
 
 
 def configuration_of(kernel: InspectedKernel) -> str:

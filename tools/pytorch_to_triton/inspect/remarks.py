@@ -4,12 +4,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pytorch_to_triton.hardware.architectures import KIB, Architecture
+from pytorch_to_triton.inspect.estimate import LAUNCH_US
 from pytorch_to_triton.inspect.ttgir import BlockAccess, Dot, Loop, ShortSum
-from pytorch_to_triton.schema.compiled import CompiledKernel, Instructions, Occupancy, Remark, ResourceUsage
+from pytorch_to_triton.schema.compiled import (
+    CompiledKernel,
+    Estimate,
+    Instructions,
+    Occupancy,
+    Remark,
+    ResourceUsage,
+)
 
 LOW_OCCUPANCY = 0.25
 WIDEST_BITS = 128
 SHORT_TYPES = ("f16", "bf16")
+CLEARLY = 1.2
+ADVICE: dict[str, str] = {
+    "issue": "Compute once what several elements or turns share, and take cheaper forms of what each needs.",
+    "special_functions": "Have fewer: one exponential for each element, a product in place of a quotient.",
+}
+"""What helps where the instructions bind; products are meant to be bound by tensor cores."""
 FEW_TERMS = 16
 """A sum of fewer loses little, and is not reported."""
 
@@ -29,6 +43,7 @@ class KernelReading:
     sums: Sequence[ShortSum] = ()
     float_atomics: Sequence[int | None] = ()
     """Lines of additions by atomics."""
+    estimate: Estimate | None = None
 
 
 def remarks_on(reading: KernelReading) -> tuple[Remark, ...]:
@@ -38,6 +53,7 @@ def remarks_on(reading: KernelReading) -> tuple[Remark, ...]:
         *too_much_shared_memory(reading),
         *spills(reading),
         *dots_without_tensor_cores(reading),
+        *instruction_bound(reading),
         *low_precision_sums(reading),
         *narrow,
         *(unknown_alignment(reading) if narrow else ()),
@@ -229,6 +245,22 @@ def low_occupancy(reading: KernelReading) -> Iterator[Remark]:
             f"{' and '.join(used[limit] for limit in occupancy.binds)}.{usual}"
         ),
     )
+
+
+def instruction_bound(reading: KernelReading) -> Iterator[Remark]:
+    """Where issuing the instructions takes clearly longer than moving the bytes."""
+    estimate = reading.estimate
+    if estimate is None or estimate.binds is None or estimate.binds not in ADVICE:
+        return
+    instructions, memory = estimate.us[estimate.binds], estimate.us["memory"]
+    if instructions > max(CLEARLY * memory, LAUNCH_US):
+        yield Remark(
+            kind="instruction_bound",
+            message=(
+                f"Its instructions take {instructions:.3g} us, its memory traffic {memory:.3g} us (estimated "
+                f"for {estimate.gpu}): bound by {estimate.binds.replace('_', ' ')}. {ADVICE[estimate.binds]}"
+            ),
+        )
 
 
 def widest_at(instructions: Instructions, access: BlockAccess) -> int | None:

@@ -61,6 +61,8 @@ class CompiledKernel(Value):
     num_warps: int
     num_stages: int
     num_ctas: int
+    tensor_bytes: int | None = None
+    """Of all tensors that its launch passes, each once; one that it passes twice is read and written."""
     resources: ResourceUsage | None = None
     """None where the compiler refused."""
     compile_seconds: float | None = None
@@ -114,6 +116,50 @@ class Instructions(Value):
     later and are in Resources alone."""
 
 
+InstructionKind = Literal[
+    "floating_point", "integers", "special_functions", "conversions", "memory", "shared_memory",
+    "tensor_cores", "barriers", "branches", "other",
+]  # fmt: skip
+"""special_functions: ex2, lg2, rcp, rsqrt, sin, cos, tanh; memory: global and local; shared_memory: shuffles
+too."""
+
+
+class InstructionCounts(Value):
+    """What each warp of a program issues, by kind: outside of loops, or in one turn of a loop."""
+
+    line: int | None = None
+    """Of the source: the loop's; None outside of loops, and where it is not known."""
+    depth: int
+    """0 outside of loops, 2 in a loop that is in another."""
+    turns: float | None
+    """Of the loop in a program, all of them together, the mean over programs; 1 outside of loops. None where
+    the launch's sizes do not say it."""
+    share: float | None
+    """Of these instructions that a turn runs, as far as the launch's sizes decide; None with `turns`."""
+    counts: dict[InstructionKind, int]
+    """Instructions in the machine code, both sides of each branch; loops inside of this one are apart."""
+
+
+Bound = Literal["memory", "issue", "special_functions", "tensor_cores"]
+
+
+class Estimate(Value):
+    """How long a launch takes at least, from the code and the GPU's data sheet; nothing was measured."""
+
+    gpu: str
+    """Whose data sheet; empty where there is none."""
+    waves: float | None
+    """Programs / programs that are resident at a time; None where the kernel cannot be launched."""
+    least_bytes: int
+    """That are read and written: all of its tensors once, or what its instructions move, if that is less."""
+    us: dict[Bound, float]
+    """Microseconds for each, if it were all: memory at its full bandwidth, instructions at the rates of the
+    busiest SM. Only memory where it is not known how often instructions run; what there is none of is out."""
+    binds: Bound | None
+    """The longest; None where the instructions have no time."""
+    sentence: str
+
+
 Limit = Literal["registers", "shared memory", "warps", "blocks"]
 
 
@@ -135,7 +181,7 @@ class Occupancy(Value):
 RemarkKind = Literal[
     "refused", "spills", "too_much_shared_memory", "low_occupancy", "narrow_access", "alignment_unknown",
     "dot_without_tensor_cores", "loop_without_async_copies", "low_precision_sum", "tf32_product",
-    "float_atomics",
+    "float_atomics", "instruction_bound",
 ]  # fmt: skip
 
 
@@ -162,6 +208,9 @@ class InspectedKernel(Value):
     instructions: Instructions | None
     """None where the compiler refused the kernel."""
     occupancy: Occupancy | None
+    sections: tuple[InstructionCounts, ...] = ()
+    """What is outside of loops, then each loop; empty on AMD's GPUs."""
+    estimate: Estimate | None = None
     remarks: tuple[Remark, ...]
 
 

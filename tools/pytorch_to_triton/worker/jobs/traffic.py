@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch.utils._pytree import tree_leaves
 from triton.runtime.interpreter import InterpretedFunction
 from triton.runtime.jit import JITFunction
 
@@ -17,6 +16,7 @@ from .. import wire
 from ..dispatch import AroundOperators
 from ..job_report import JobReport
 from ..loading.target import load
+from ..passed_bytes import bytes_again, bytes_of, storage, tensors_in
 from ..replacement import replaced
 from ..untimed_tuning import UntimedTuning
 from ..wire.packing import packing_of
@@ -63,15 +63,6 @@ def without_memory(argument: wire.Json) -> Any:
     return torch.empty(argument["shape"], dtype=getattr(torch, argument["dtype"]), device="meta")
 
 
-def tensors_in(value: Any) -> list[torch.Tensor]:
-    return [leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor)]
-
-
-def storage(tensor: torch.Tensor) -> int:
-    """What all views of a tensor share."""
-    return int(tensor.untyped_storage()._cdata)
-
-
 class TrafficCounter:
     """Counts what Triton and PyTorch launch."""
 
@@ -89,9 +80,7 @@ class TrafficCounter:
         def run(kernel: Any, *args: Any, **kwargs: Any) -> None:
             tensors = tensors_in([args, kwargs])
             self.count(kernel.fn.__name__, tensors)
-            # One that is given again is written where it was read.
-            again = [t for n, t in enumerate(tensors) if any(t is other for other in tensors[:n])]
-            self.bytes_moved += sum(map(bytes_of, again))
+            self.bytes_moved += bytes_again(tensors)
 
         with replaced(JITFunction, "run", run), replaced(InterpretedFunction, "run", run):
             yield
@@ -111,9 +100,3 @@ class TrafficCounter:
         self.launches.append(name)
         held = {storage(tensor): bytes_of(tensor) for tensor in tensors}
         self.bytes_moved += sum(min(count, self.most.get(at, count)) for at, count in held.items())
-
-
-def bytes_of(tensor: torch.Tensor) -> int:
-    """What the tensor's elements hold, one that is seen again and again counted once."""
-    sizes = [size for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if stride]
-    return torch.Size(sizes).numel() * tensor.element_size()

@@ -22,18 +22,22 @@ from triton import knobs
 from triton.compiler.errors import CompilationError
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
+from triton.tools import disasm
 
 from .. import wire
 from ..failure import causes, describe_failure
 from ..job_report import JobReport
 from ..loading.redirect import in_original_terms, original
-from ..replacement import all_replaced
+from ..passed_bytes import launch_bytes
+from ..replacement import all_replaced, replaced
 from ..untimed_tuning import configuration_name, tuned_without_cache
 from ..wire import Failure
 from .offline_gpu import resources, run_once
 
 Launch = tuple[tuple[Any, ...], dict[str, Any], Any]
 """Positional arguments, keyword arguments, grid; no grid in a warm-up."""
+INSTRUCTION = re.compile(disasm.FLINE_RE.pattern.replace(r"\w{4}", r"\w{4,}"))
+"""What Triton reads of SASS, beyond addresses of four digits: 4,096 instructions and no more."""
 DIVISIBLE = ["tt.divisibility", 16]
 
 
@@ -179,7 +183,8 @@ class DryRun:
             if kind in compiled.asm or (kind == "sass" and "cubin" in compiled.asm):
                 name = f"{compilation.number:02}-{compilation.kernel.fn.__name__}.{kind}"
                 path = folder / name
-                path.write_text(compiled.asm[kind], encoding="utf-8")
+                with replaced(disasm, "FLINE_RE", INSTRUCTION):
+                    path.write_text(compiled.asm[kind], encoding="utf-8")
                 paths[kind] = str(path)
         return paths
 
@@ -194,6 +199,7 @@ class DryRun:
             "configuration": self._configuration,
             "arguments": described_arguments(compilation, bound),
             "grid": grid_of(launch[2], bound),
+            "tensor_bytes": launch_bytes(launch[:2]),
             **{name: compilation.what[name] for name in ("num_warps", "num_stages", "num_ctas")},
             **result,
         }
