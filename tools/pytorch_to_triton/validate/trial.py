@@ -38,8 +38,8 @@ NEEDS = ("triton.experimental.gluon", "numpy.ma")
 """What Triton imports at a process's first launch, and numpy when it first looks for unique values."""
 MOST_WORKERS = 6
 CORES_A_WORKER = 3
-"""Several processes run the candidate's cases, if there are cores for them: on a device most of the time is
-compilation, and under the interpreter nearly all is the kernel's own."""
+"""On a device several processes run the candidate's cases, if there are cores for them: most of the time is
+compilation."""
 BATCH_ELEMENTS = 2**27
 """At most so many elements lie on disk, prepared and not yet compared; at least one case."""
 
@@ -62,12 +62,13 @@ class CandidateWorkers:
     compilation: validation.Compilation | None = None
     """How its kernels are compiled, whatever their launches say."""
     workers: list[TargetWorker] = field(init=False)
+    """On a device several processes; under the interpreter one, whose calls come in order."""
 
     def __post_init__(self) -> None:
         crashes, setting, job = list[RunOutcome](), self.setting, self.job()
         self.workers = [
             TargetWorker(setting.worker, setting.runtime, job, self.target, setting.seconds, crashes)
-            for _ in range(worker_count())
+            for _ in range(1 if setting.runtime.interpreter else device_workers())
         ]
 
     def job(self, red_zone_bytes: int | None = None) -> Job:
@@ -245,8 +246,8 @@ class TrialRun:
         await self.trial.reference.done_with(case)
 
 
-def worker_count() -> int:
-    """How many processes share the cases."""
+def device_workers() -> int:
+    """How many processes share the cases on a device."""
     return max(1, min((os.cpu_count() or 1) // CORES_A_WORKER, MOST_WORKERS))
 
 

@@ -51,7 +51,7 @@ from pytorch_to_triton.validate.target_worker import (
     ValidationSetting,
     exchange_folder,
 )
-from pytorch_to_triton.validate.trial import CandidateWorkers, JudgedCase, ValidationTrial, worker_count
+from pytorch_to_triton.validate.trial import CandidateWorkers, JudgedCase, ValidationTrial, device_workers
 from pytorch_to_triton.worker.wire.observation import Observation
 
 INTERPRETER_ELEMENTS = 2**21
@@ -247,7 +247,7 @@ def limits_of(request: ValidationRequest, free_bytes: int | None) -> CaseSizeLim
     if free_bytes is None:
         elements = request.limit_elements or INTERPRETER_ELEMENTS
         return CaseSizeLimits(elements, INTERPRETER_SPAN_BYTES, elements)
-    processes = CANDIDATES_AT_ONCE * worker_count()
+    processes = CANDIDATES_AT_ONCE * device_workers()
     bytes_an_element = BYTES_AN_ELEMENT + processes * CANDIDATE_BYTES_AN_ELEMENT
     elements = min(request.limit_elements or DEVICE_ELEMENTS, free_bytes // bytes_an_element)
     own_elements = max(request.limit_elements or free_bytes // OWN_BYTES_AN_ELEMENT, elements)
