@@ -58,17 +58,16 @@ class Parts:
         return plus(inner, times(Const(part), self.size))
 
     def applied(self, cluster: Cluster) -> Cluster:
-        """The cluster with a store for each part."""
+        """The cluster with a store for each part; what all parts have in common is stored once."""
         places = [partial(substitute, to={self.axis: self.index(n)}) for n in range(self.count)]
-        return Cluster(cluster.name, tuple(s.map(at) for s in cluster.stores for at in places))
+        return Cluster(cluster.name, tuple(dict.fromkeys(s.map(at) for s in cluster.stores for at in places)))
 
 
 def in_parts(cluster: Cluster) -> tuple[Cluster, Parts] | None:
     """The cluster with nothing left to choose along an axis; None where no axis has such parts."""
     bound = {a for r in cluster.reduces() for a in r.axes} | {s.axis for s in cluster.scans()}
     for parts in dict.fromkeys(_candidates(cluster)):
-        everywhere = all(any(parts.axis in axes_of(i) for i in s.index) for s in cluster.stores)
-        if everywhere and parts.axis not in bound and not any(s.where for s in cluster.stores):
+        if parts.axis not in bound and not any(s.where for s in cluster.stores):
             whole = parts.applied(cluster)
             if (parts.in_turn or parts.size == ONE) and _reads_shorter(whole):
                 continue
@@ -123,7 +122,7 @@ def in_halves(cluster: Cluster) -> Cluster:
 def is_in_pairs(cluster: Cluster) -> bool:
     """Whether its halves are neighbours."""
     divided = in_parts(cluster)
-    return divided is not None and divided[1].in_turn and divided[1].count == 2
+    return divided is not None and divided[1].count == 2 and (divided[1].in_turn or divided[1].size == ONE)
 
 
 def stores_as_it_reads(cluster: Cluster) -> bool:
