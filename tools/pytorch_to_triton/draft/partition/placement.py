@@ -38,6 +38,7 @@ from pytorch_to_triton.draft.program import (
     taken_apart,
 )
 from pytorch_to_triton.draft.schedule.axes import merged, over_axes_of, unified
+from pytorch_to_triton.draft.schedule.parts import reduced_by_part
 from pytorch_to_triton.draft.schedule.schedule import Mismatch
 
 
@@ -126,7 +127,7 @@ class Placement:
             value = named(s.name, value) if isinstance(value, Map) else value
             stores.append(over_axes_of(stores, replace(s.store, value=value)))
         cluster = without_tails(Cluster(steps[-1].name, tuple(stores)))
-        return group_of(merged(unified(cluster)), tuple(steps))
+        return group_of(merged(reduced_by_part(unified(cluster))), tuple(steps))
 
     def matched_alone(self, names: Iterable[str]) -> Iterator[Group]:
         """The kernels that these steps would have for themselves."""

@@ -5,12 +5,12 @@ side by side, so that what they have in common is read and computed once.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import partial, reduce
 
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.indices import plus, size_of, times
-from pytorch_to_triton.draft.ir.rewriting import substitute
+from pytorch_to_triton.draft.ir.rewriting import rewritten, substitute
 from pytorch_to_triton.draft.ir.sizes import ONE, Size
 from pytorch_to_triton.draft.ir.values import (
     Axis,
@@ -19,6 +19,7 @@ from pytorch_to_triton.draft.ir.values import (
     Index,
     Load,
     Map,
+    Reduce,
     Value,
     axes_of,
     walk,
@@ -111,6 +112,22 @@ def _asks(condition: Value, axis: str) -> bool:
     """Whether the condition is one on the index along the axis."""
     inside = walk(condition, into=lambda v: not isinstance(v, Load))
     return any(isinstance(v, Index) and v.axis.name == axis for v in inside)
+
+
+def reduced_by_part(cluster: Cluster) -> Cluster:
+    """The cluster with the parts of a row put together first, where its results go on with a few of each place."""
+    free = set(cluster.free())
+
+    def put_together(v: Value) -> Value | None:
+        if not isinstance(v, Reduce) or not v.monoid.is_plain or free.isdisjoint(v.axes):
+            return None
+        (value,), few = v.args, [a for a in v.axes if a not in free and a.size.is_Integer and a.size <= MOST]
+        for axis in few:
+            parts = (substitute(value, {axis: Const(n)}) for n in range(int(axis.size)))
+            value = reduce(lambda a, b: v.monoid.combine((a,), (b,))[0], parts)
+        return replace(v, args=(value,), axes=tuple(a for a in v.axes if a not in few))
+
+    return rewritten(cluster, put_together)
 
 
 def in_halves(cluster: Cluster) -> Cluster:
