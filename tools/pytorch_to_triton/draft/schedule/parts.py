@@ -79,8 +79,9 @@ def in_parts(cluster: Cluster) -> tuple[Cluster, Parts] | None:
 
 def _reads_shorter(cluster: Cluster) -> bool:
     """Whether a thread would read many short elements at once, and store each far from the next."""
-    stored = min(item_bytes(s.buffer) for s in cluster.stores)
-    return any(item_bytes(v.buffer) < stored for v in cluster.largest_loads())
+    stored, free = min(item_bytes(s.buffer) for s in cluster.stores), {*cluster.free()}
+    beside = (v for v in cluster.largest_loads() if axes_of(v) <= free)
+    return any(item_bytes(v.buffer) < stored for v in beside)
 
 
 def _candidates(cluster: Cluster) -> Iterator[Parts]:
@@ -115,19 +116,30 @@ def _asks(condition: Value, axis: str) -> bool:
 
 
 def reduced_by_part(cluster: Cluster) -> Cluster:
-    """The cluster with the parts of a row put together first, where its results go on with a few of each place."""
+    """The cluster with the few parts of a row put together before it is reduced.
+
+    Where its results go on with an element of each part, or each part is computed in its own way.
+    """
     free = set(cluster.free())
 
     def put_together(v: Value) -> Value | None:
-        if not isinstance(v, Reduce) or not v.monoid.is_plain or free.isdisjoint(v.axes):
+        if not isinstance(v, Reduce) or not v.monoid.is_plain:
             return None
-        (value,), few = v.args, [a for a in v.axes if a not in free and a.size.is_Integer and a.size <= MOST]
+        (value,), goes_on = v.args, not free.isdisjoint(v.axes)
+        few = [a for a in v.axes if a.size.is_Integer and a.size <= MOST]
+        few = [a for a in few if (goes_on and a not in free) or _is_told_apart(value, a)]
         for axis in few:
             parts = (substitute(value, {axis: Const(n)}) for n in range(int(axis.size)))
             value = reduce(lambda a, b: v.monoid.combine((a,), (b,))[0], parts)
-        return replace(v, args=(value,), axes=tuple(a for a in v.axes if a not in few))
+        left = tuple(a for a in v.axes if a not in few)
+        return replace(v, args=(value,), axes=left) if left else value
 
     return rewritten(cluster, put_together)
+
+
+def _is_told_apart(value: Value, axis: Axis) -> bool:
+    """Whether the value is computed in another way at one place along the axis."""
+    return any(isinstance(v, Map) and v.fn == "eq" and v.args[0] == Index(axis) for v in walk(value))
 
 
 def in_halves(cluster: Cluster) -> Cluster:
