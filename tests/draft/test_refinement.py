@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from pytorch_to_triton.draft.program import Program
 from pytorch_to_triton.draft.reading import read_program
 from pytorch_to_triton.draft.refinement import with_refined_axes
 from pytorch_to_triton.jobs.client import WorkerClient
-from pytorch_to_triton.schema.graph import Graph
+from pytorch_to_triton.schema.graph import Graph, Node
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 
@@ -178,6 +179,67 @@ def test_a_dim_is_divided_by_other_dims_where_they_alone_cut_its_shapes() -> Non
     assert divisors_of(in_groups(("4", "D//4"), "D % G == 0", "D % 4 == 0")) == {"D": 4}
     assert divisors_of(in_groups(("M", "D//M"), "D % G == 0", "D % M == 0")) == {"D": size("M")}
     assert divisors_of(in_groups(("G", "D//G"), "D % (D // G) == 0", "D % (G % M) == 0")) == {}
+
+
+def every_second(x: str, start: int, shape: tuple[str, ...]) -> Node:
+    return node(f"{x}_{start}", "slice.Tensor", (x, len(shape) - 1, start, 2**62, 2), shape)
+
+
+def one_kernel(given: Graph, **arrays: np.ndarray[Any, Any]) -> str:
+    """The draft, which is one kernel, and computes what the steps do."""
+    source = text(given, 2)
+    assert source.count("_kernel[") == 1
+    assert not list(disagreements(given, arrays))
+    return source
+
+
+def test_sums_across_rows_are_taken_by_the_kernel_that_stores_neighbours_in_turn() -> None:
+    """The gradients of pairs, as of a rotary embedding's neighbours, and of what all rows share."""
+    rows, half = ("M", "24"), ("M", "12")
+    nodes = (
+        every_second("x", 0, half),
+        every_second("x", 1, half),
+        node("n", "neg.default", ("x_1",), half),
+        node("a", "slice_backward.default", ("n", [11, 24], 1, 0, 2**62, 2), rows),
+        node("b", "slice_backward.default", ("x_0", [11, 24], 1, 1, 2**62, 2), rows),
+        node("y", "add.Tensor", ("a", "b"), rows),
+        node("p", "mul.Tensor", ("x_0", "x_1"), half),
+        node("s", "sum.dim_IntList", ("p", [0], False), ("12",)),
+    )
+    given = graph({"x": rows}, nodes, ("y", "s"))
+    source = text(given, 2)
+    assert "Compute out, partial_out_2; a program takes one chunk." in source
+    assert source.count("_kernel[") == 2
+    assert not list(disagreements(given, {"x": np.random.default_rng(0).random((11, 24))}))
+
+
+def test_rows_are_reduced_in_the_kernel_that_goes_on_with_two_elements_of_each_place() -> None:
+    """Two scaled numbers side by side become one, as two in a byte do."""
+    rows, half = ("M", "G", "8"), ("M", "4*G")
+    nodes = (
+        node("v", "view.default", ("x", [0, 0, 8]), rows),
+        node("a", "amax.default", ("v", [-1], True), ("M", "G", "1")),
+        node("q", "div.Tensor", ("v", "a"), rows),
+        node("f", "view.default", ("q", [0, 0]), ("M", "8*G")),
+        every_second("f", 0, half),
+        every_second("f", 1, half),
+        node("y", "sub.Tensor", ("f_0", "f_1"), half),
+    )
+    given = graph({"x": ("M", "8*G"), "g": ("G",)}, nodes, ("y",))
+    one_kernel(given, x=np.random.default_rng(0).random((11, 48)) + 1, g=np.zeros(6))
+
+
+def test_what_is_joined_of_a_row_s_best_and_next_best_and_summed_is_one_kernel() -> None:
+    """Weights of the two best experts, one of which is found among what the other leaves."""
+    nodes = (
+        node("t", "topk.default", ("x", 2), ()).model_copy(update={"shape": None}),
+        node("v", "", ("t", 0), ("M", "2")).model_copy(update={"op": "getitem"}),
+        node("s", "sum.dim_IntList", ("v", [-1], True), ("M", "1")),
+        node("y", "div.Tensor", ("v", "s"), ("M", "2")),
+    )
+    given = graph({"x": ("M", "N")}, nodes, ("y",))
+    source = one_kernel(given, x=np.random.default_rng(0).random((11, 13)) + 1)
+    assert "tl.where(i" not in source, "nothing chooses between the two"
 
 
 def test_outputs_that_lie_in_another_order_in_memory_are_stored_by_kernels_of_their_own() -> None:

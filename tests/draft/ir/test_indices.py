@@ -66,6 +66,7 @@ def test_a_view_is_taken_apart_and_put_together() -> None:
     assert remainder(flat, N.size) == Index(N)
     assert plus(times(quotient(Index(K), size(3)), size(3)), remainder(Index(K), size(3))) == Index(K)
     assert remainder(times(Index(N), K.size), size("M*K")) == times(remainder(Index(N), M.size), K.size)
+    assert plus(times(Index(M), size("2*N")), times(Index(N), size(2))) == times(flat, size(2))
     assert minus(extent(size("N")), extent(size("N"))) == Const(0)
 
 

@@ -11,8 +11,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from pytorch_to_triton.draft.ir import sizes
+from pytorch_to_triton.draft.ir.indices import size_of
 from pytorch_to_triton.draft.ir.rewriting import rebound
-from pytorch_to_triton.draft.ir.values import Axis, Index, Load, Scan, bound_axes, walk
+from pytorch_to_triton.draft.ir.sizes import Size
+from pytorch_to_triton.draft.ir.values import (
+    Axis,
+    Const,
+    Index,
+    Load,
+    Map,
+    Scan,
+    Value,
+    bound_axes,
+    walk,
+)
 from pytorch_to_triton.draft.lower.tensor import Dim, Names, Tensor, digits, position
 from pytorch_to_triton.draft.program import Program, Step
 
@@ -78,12 +90,25 @@ class _Refinement:
     def _read(self, dims: dict[str, list[Dim]], reader: Tensor) -> None:
         """Agree on the dimensions of all that is read; who reads an input first says how it is cut."""
         for load in (v for v in walk(reader.value) if isinstance(v, Load)):
-            cut = [digits(i, n) for i, n in zip(load.index, load.buffer.shape, strict=True)]
+            cut = [self._cut(i, n) for i, n in zip(load.index, load.buffer.shape, strict=True)]
             known = dims.setdefault(load.buffer.name, [d or () for d in cut])
             for at, (mine, seen) in enumerate(zip(known, cut, strict=True)):
                 if seen and mine:
                     self._agree(mine, seen)
                 known[at] = mine or seen or ()
+
+    def _cut(self, index: Value, size: Size) -> Dim | None:
+        """The axes of an index; every n-th element is one of n in turn, which are an axis too."""
+        match index:
+            case Map(fn="add", args=(Map(fn="mul", args=(high, n)), Const())) | Map(fn="mul", args=(high, n)):
+                turns = size_of(n)
+                outer = None if turns is None else digits(high, sizes.FloorDiv(size, turns))
+                if turns is None or outer is None or not sizes.divides(turns, size):
+                    return None
+                turn = self.names.axis("turn", turns)
+                self.holders[turn] = set()
+                return (*outer, turn)
+        return digits(index, size)
 
     def _agree(self, mine: Dim, other: Dim) -> None:
         """Cut both in the same way, as far as sizes go into each other."""

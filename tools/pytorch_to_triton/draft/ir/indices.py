@@ -197,6 +197,11 @@ def _sum(v: Map, a: Value, b: Value) -> Value:
             _is_quotient(high, i, n, m) and (by := size_of(n)) is not None and (top := size_of(k)) is not None
         ):
             return remainder(i, by * top)
+        # h*(N*M) + i*M
+        case Map(fn="mul", args=(h, n)), Map(fn="mul", args=(i, m)) if (
+            (whole := size_of(n)) is not None and (by := size_of(m)) is not None and sizes.divides(by, whole)
+        ):
+            return times(plus(times(h, sizes.FloorDiv(whole, by)), i), by)
         # h*(N*M) + (i*M + j), by Horner's rule
         case Map(fn="mul", args=(h, n)), Map(fn="add", args=(Map(fn="mul", args=(i, m)), low)) if (
             (whole := size_of(n)) is not None and (by := size_of(m)) is not None and sizes.divides(by, whole)

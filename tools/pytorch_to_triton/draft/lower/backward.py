@@ -186,7 +186,7 @@ def nll_loss_backward(
 
 @row("aten.slice_backward.default", arguments="grad_output input_sizes dim start end step")
 def slice_backward(ctx: Context, grad_output: Tensor, dim: int, start: Any, step: int) -> Tensor:
-    return with_slice(zeros(ctx, grad_output), grad_output, dim % len(ctx.shape), start, step)
+    return with_slice(ctx.names, zeros(ctx, grad_output), grad_output, dim % len(ctx.shape), start, step)
 
 
 @row("aten.select_backward.default", arguments="grad_output input_sizes dim index")

@@ -24,6 +24,7 @@ from pytorch_to_triton.draft.lower.reductions import running
 from pytorch_to_triton.draft.lower.row import Context, Refused, as_kind, cast, number, row, where
 from pytorch_to_triton.draft.lower.tensor import (
     Dim,
+    Names,
     Tensor,
     broadcast,
     digits,
@@ -65,15 +66,18 @@ def with_selected(x: Tensor, src: Tensor, at: int, index: Any) -> Tensor:
 def slice_scatter(
     ctx: Context, input: Tensor, src: Tensor, dim: int = 0, start: Any = None, step: int = 1
 ) -> Tensor:
-    return with_slice(input, src, dim % len(input), start, step)
+    return with_slice(ctx.names, input, src, dim % len(input), start, step)
 
 
-def with_slice(x: Tensor, src: Tensor, at: int, start: Any, step: int) -> Tensor:
+def with_slice(names: Names, x: Tensor, src: Tensor, at: int, start: Any, step: int) -> Tensor:
     """x, with `src` from `start` on in a dimension; where it ends, the size of `src` says."""
     size, count = x.shape[at], src.shape[at]
     if sizes.equal(count, size) or count == ZERO:
         return x if count == ZERO else src
     first = first_of_slice(start, size)
+    if sizes.equal(count * step, size):
+        turns = reshaped(names, x, (*x.shape[:at], count, sizes.size(step), *x.shape[at + 1 :]))
+        return reshaped(names, with_selected(turns, src, at + 1, first), x.shape)
     places = list(x.indices)
     inside = between(places[at], first, first + (count - 1) * step + 1, size)
     past = minus(places[at], extent(first))

@@ -57,11 +57,20 @@ def cut(ctx: Context, x: Tensor, dim: int, start: Size, size: Size, step: int = 
     at = dim % len(x)
     if sizes.equal(size, x.shape[at]) and step == 1:
         return x
+    if step > 1 and sizes.equal(size * step, x.shape[at]):
+        turns = reshaped(ctx.names, x, (*x.shape[:at], size, sizes.size(step), *x.shape[at + 1 :]))
+        return selected(ctx, turns, at + 1, start)
     hint = x.dims[at][0].name if x.dims[at] else "i"
     new = ctx.dim(hint, size)
     index: list[Value] = list(x.indices)
     index[at] = plus(times(position(new), sizes.size(step)), extent(start))
     return replace(x, dims=(*x.dims[:at], new, *x.dims[at + 1 :]), value=x.at(*index))
+
+
+def selected(ctx: Context, x: Tensor, at: int, index: Size) -> Tensor:
+    """One index of a dimension."""
+    one = cut(ctx, x, at, index, sizes.ONE)
+    return replace(one, dims=(*one.dims[:at], *one.dims[at + 1 :]))
 
 
 def from_start(position: int | Size | None, size: Size) -> Size:
@@ -88,8 +97,7 @@ def slice_(ctx: Context, input: Tensor, dim: int = 0, start: Any = None, step: i
 @row("aten.select.int")
 def select(ctx: Context, input: Tensor, dim: int, index: Any) -> Tensor:
     at = dim % len(input)
-    one = cut(ctx, input, at, from_start(index, input.shape[at]), sizes.ONE)
-    return replace(one, dims=(*one.dims[:at], *one.dims[at + 1 :]))
+    return selected(ctx, input, at, from_start(index, input.shape[at]))
 
 
 @row("aten.split_with_sizes.default")

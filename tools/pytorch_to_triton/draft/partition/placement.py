@@ -38,6 +38,7 @@ from pytorch_to_triton.draft.program import (
     taken_apart,
 )
 from pytorch_to_triton.draft.schedule.axes import merged, over_axes_of, unified
+from pytorch_to_triton.draft.schedule.parts import in_halves, reduced_by_part
 from pytorch_to_triton.draft.schedule.schedule import Mismatch
 
 
@@ -126,7 +127,15 @@ class Placement:
             value = named(s.name, value) if isinstance(value, Map) else value
             stores.append(over_axes_of(stores, replace(s.store, value=value)))
         cluster = without_tails(Cluster(steps[-1].name, tuple(stores)))
-        return group_of(merged(unified(cluster)), tuple(steps))
+        whole = merged(reduced_by_part(unified(cluster)))
+        matched = group_of(whole, tuple(steps))
+        if isinstance(matched, Group) and not repeats(matched):
+            return matched
+        # Rows that each part would reduce again are reduced once where all parts are stored side by side.
+        divided = in_halves(whole)
+        by_part = group_of(divided, tuple(steps)) if divided != whole and whole.reduces() else matched
+        is_by_row = isinstance(by_part, Group) and by_part.traits.reduces == "rows" and not repeats(by_part)
+        return by_part if is_by_row else matched
 
     def matched_alone(self, names: Iterable[str]) -> Iterator[Group]:
         """The kernels that these steps would have for themselves."""
@@ -205,13 +214,15 @@ def _is_epilogue(placement: Placement, anchors: Sequence[str], step: Step) -> bo
 
 
 def _laid_side_by_side(placement: Placement, step: Step, anchors: Sequence[str]) -> list[str]:
-    """Sums of the same rows that the step only joins: it would read the rows again for each of them."""
+    """Sums of the same rows that the step only joins, none of what another comes to: others may read the rows
+    too."""
     if placement.plain or step.anchors:
         return []
     guarded = {v.buffer.name for v in walk(step.tensor.value) if isinstance(v, Load) and v.where is not None}
     parts = [n for n in anchors if n in guarded and _is_sum(placement, n)]
     read = [{v.buffer.name for v in walk(placement.value(n)) if isinstance(v, Load)} for n in parts]
-    return parts if len(parts) > 1 and set.intersection(*read) else []
+    apart = not any(placement.inside(n) & {*parts} for n in parts)
+    return parts if len(parts) > 1 and apart and set.intersection(*read) else []
 
 
 def _without_tiles(placement: Placement, anchors: Sequence[str], group: Group | Mismatch) -> list[str]:

@@ -48,10 +48,11 @@ def reads_few(cluster: Cluster) -> bool:
     return len({*cluster.largest_loads()}) <= MOST_READ
 
 
-TRAITS = Traits(reduces="both", joins=reads_few)
+TRAITS = Traits(reduces="both", repeats=False, joins=reads_few)
 
 
 def match(cluster: Cluster) -> Mismatch | None:
+    cluster = in_halves(cluster)
     sums = across(cluster)
     if not sums:
         return Mismatch("it sums nothing across rows")

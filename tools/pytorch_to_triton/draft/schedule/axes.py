@@ -165,17 +165,18 @@ def over_axes_of(others: Sequence[Store], store: Store) -> Store:
 
 
 def _read_alike(others: Sequence[Store], store: Store) -> Store:
-    known = {v.buffer: v.index for o in others for v in walk(*o.roots) if isinstance(v, Load)}
+    known = {v.buffer: axes_in_order(v) for o in others for v in walk(*o.roots) if isinstance(v, Load)}
     free = {a for v in store.roots for a in axes_of(v)}
     bound = {a for v in walk(*store.roots) for a in bound_axes(v)}
     loads = [v for v in walk(*store.roots) if isinstance(v, Load) and v.buffer in known]
     for load in sorted(loads, key=lambda v: -len(axes_of(v))):
-        pairs = [(i, j) for i, j in zip(load.index, known[load.buffer], strict=True) if i != j]
-        to = {i.axis: j.axis.name for i, j in pairs if isinstance(i, Index) and isinstance(j, Index)}
+        pairs = [*zip(axes_in_order(load), known[load.buffer], strict=False)]
+        to = {a: b.name for a, b in pairs if a != b}
         # A free axis may be called like a bound one, which makes way; not the other way round.
         mine = free | bound if bound & to.keys() else free
         left = {a.name for a in mine - to.keys()}
-        if len(to) == len(pairs) == len({*to.values()}) and left.isdisjoint(to.values()):
+        alike = len(axes_of(load)) == len(known[load.buffer]) and all(a.size == b.size for a, b in pairs)
+        if alike and left.isdisjoint(to.values()):
             (renamed,) = rename(to)(Cluster("", (store,))).stores
             return renamed
     return store

@@ -5,12 +5,12 @@ side by side, so that what they have in common is read and computed once.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import partial, reduce
 
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.indices import plus, size_of, times
-from pytorch_to_triton.draft.ir.rewriting import substitute
+from pytorch_to_triton.draft.ir.rewriting import rewritten, substitute
 from pytorch_to_triton.draft.ir.sizes import ONE, Size
 from pytorch_to_triton.draft.ir.values import (
     Axis,
@@ -19,6 +19,7 @@ from pytorch_to_triton.draft.ir.values import (
     Index,
     Load,
     Map,
+    Reduce,
     Value,
     axes_of,
     walk,
@@ -58,17 +59,16 @@ class Parts:
         return plus(inner, times(Const(part), self.size))
 
     def applied(self, cluster: Cluster) -> Cluster:
-        """The cluster with a store for each part."""
+        """The cluster with a store for each part; what all parts have in common is stored once."""
         places = [partial(substitute, to={self.axis: self.index(n)}) for n in range(self.count)]
-        return Cluster(cluster.name, tuple(s.map(at) for s in cluster.stores for at in places))
+        return Cluster(cluster.name, tuple(dict.fromkeys(s.map(at) for s in cluster.stores for at in places)))
 
 
 def in_parts(cluster: Cluster) -> tuple[Cluster, Parts] | None:
     """The cluster with nothing left to choose along an axis; None where no axis has such parts."""
     bound = {a for r in cluster.reduces() for a in r.axes} | {s.axis for s in cluster.scans()}
     for parts in dict.fromkeys(_candidates(cluster)):
-        everywhere = all(any(parts.axis in axes_of(i) for i in s.index) for s in cluster.stores)
-        if everywhere and parts.axis not in bound and not any(s.where for s in cluster.stores):
+        if parts.axis not in bound and not any(s.where for s in cluster.stores):
             whole = parts.applied(cluster)
             if (parts.in_turn or parts.size == ONE) and _reads_shorter(whole):
                 continue
@@ -79,8 +79,9 @@ def in_parts(cluster: Cluster) -> tuple[Cluster, Parts] | None:
 
 def _reads_shorter(cluster: Cluster) -> bool:
     """Whether a thread would read many short elements at once, and store each far from the next."""
-    stored = min(item_bytes(s.buffer) for s in cluster.stores)
-    return any(item_bytes(v.buffer) < stored for v in cluster.largest_loads())
+    stored, free = min(item_bytes(s.buffer) for s in cluster.stores), {*cluster.free()}
+    beside = (v for v in cluster.largest_loads() if axes_of(v) <= free)
+    return any(item_bytes(v.buffer) < stored for v in beside)
 
 
 def _candidates(cluster: Cluster) -> Iterator[Parts]:
@@ -114,6 +115,33 @@ def _asks(condition: Value, axis: str) -> bool:
     return any(isinstance(v, Index) and v.axis.name == axis for v in inside)
 
 
+def reduced_by_part(cluster: Cluster) -> Cluster:
+    """The cluster with the few parts of a row put together before it is reduced.
+
+    Where its results go on with an element of each part, or each part is computed in its own way.
+    """
+    free = set(cluster.free())
+
+    def put_together(v: Value) -> Value | None:
+        if not isinstance(v, Reduce) or not v.monoid.is_plain:
+            return None
+        (value,), goes_on = v.args, not free.isdisjoint(v.axes)
+        few = [a for a in v.axes if a.size.is_Integer and a.size <= MOST]
+        few = [a for a in few if (goes_on and a not in free) or _is_told_apart(value, a)]
+        for axis in few:
+            parts = (substitute(value, {axis: Const(n)}) for n in range(int(axis.size)))
+            value = reduce(lambda a, b: v.monoid.combine((a,), (b,))[0], parts)
+        left = tuple(a for a in v.axes if a not in few)
+        return replace(v, args=(value,), axes=left) if left else value
+
+    return rewritten(cluster, put_together)
+
+
+def _is_told_apart(value: Value, axis: Axis) -> bool:
+    """Whether the value is computed in another way at one place along the axis."""
+    return any(isinstance(v, Map) and v.fn == "eq" and v.args[0] == Index(axis) for v in walk(value))
+
+
 def in_halves(cluster: Cluster) -> Cluster:
     """The cluster in parts one behind the other, or in pairs, if it has such: loops skip no lanes then."""
     divided = in_parts(cluster)
@@ -123,7 +151,7 @@ def in_halves(cluster: Cluster) -> Cluster:
 def is_in_pairs(cluster: Cluster) -> bool:
     """Whether its halves are neighbours."""
     divided = in_parts(cluster)
-    return divided is not None and divided[1].in_turn and divided[1].count == 2
+    return divided is not None and divided[1].count == 2 and (divided[1].in_turn or divided[1].size == ONE)
 
 
 def stores_as_it_reads(cluster: Cluster) -> bool:
