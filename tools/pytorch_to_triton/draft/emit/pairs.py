@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import TYPE_CHECKING, TypeVar
 
-from pytorch_to_triton.draft.ir.indices import plus, times
+from pytorch_to_triton.draft.ir.indices import offset, plus, times
 from pytorch_to_triton.draft.ir.sizes import size
-from pytorch_to_triton.draft.ir.values import Axis, Const, Index, Load, Store, Value, axes_of, kind_of
+from pytorch_to_triton.draft.ir.values import Axis, Const, Index, Load, Map, Store, Value, axes_of, kind_of
 from pytorch_to_triton.draft.schedule.schedule import Schedule, Walk
 
 if TYPE_CHECKING:
@@ -39,7 +39,9 @@ class Pairs:
 
     def both(self, first: Load | Store) -> tuple[Value, ...]:
         """Where both elements lie, for the index of the first."""
-        return tuple(Index(self.axis) if i == _first(self.along) else i for i in first.index)
+        start = _start(first, self.along)
+        assert start is not None
+        return (*(Const(0) for _ in first.index[1:]), plus(start, Index(self.axis)))
 
 
 NONE = Pairs(Axis(PAIR, size(1)), {}, {})
@@ -73,8 +75,19 @@ def _places(store: Store) -> frozenset[Axis]:
     return frozenset[Axis]().union(*map(axes_of, store.index))
 
 
-def _first(along: Axis) -> Value:
-    return times(Index(along), size(2))
+def _start(first: Load | Store, along: Axis) -> Value | None:
+    """Where the pairs begin of which the access has each first element; None where it has not."""
+    place = Index(along)
+    match offset(first.index, first.buffer.shape):
+        case Map(fn="mul", args=(at, Const(value=2))) if at == place:
+            start: Value = Const(0)
+        case Map(fn="mul", args=(Map(fn="add", args=(before, at)), Const(value=2))) if at == place:
+            start = times(before, size(2))
+        case Map(fn="add", args=(before, Map(fn="mul", args=(at, Const(value=2))))) if at == place:
+            start = before
+        case _:
+            return None
+    return None if along in axes_of(start) else start
 
 
 def _paired(found: Iterable[Access], along: Axis) -> dict[Access, tuple[Access, Access]]:
@@ -88,13 +101,7 @@ def _paired(found: Iterable[Access], along: Axis) -> dict[Access, tuple[Access, 
 
 def _follows(one: Load | Store, other: Load | Store, along: Axis) -> bool:
     """Whether the other's element lies behind the one's, for each place along the axis."""
-    if one.buffer != other.buffer or not one.index:
+    if one.buffer != other.buffer or _start(one, along) is None:
         return False
-    *before, last = one.index
-    *others, next_ = other.index
-    return (
-        before == others
-        and last == _first(along)
-        and next_ == plus(last, Const(1))
-        and not any(along in axes_of(i) for i in before)
-    )
+    first, next_ = (offset(v.index, v.buffer.shape) for v in (one, other))
+    return next_ == plus(first, Const(1))

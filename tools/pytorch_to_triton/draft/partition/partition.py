@@ -16,7 +16,7 @@ from dataclasses import replace
 from pytorch_to_triton.draft.defects import concerning
 from pytorch_to_triton.draft.groups import Group, group_of, in_order, is_large, made_by, read_by, repeats
 from pytorch_to_triton.draft.ir.rewriting import rewrite
-from pytorch_to_triton.draft.ir.values import Cluster, Load, Value, axes_of, walk
+from pytorch_to_triton.draft.ir.values import Cluster, Load, Map, Value, axes_of, walk
 from pytorch_to_triton.draft.partition.placement import (
     Placement,
     with_attentions,
@@ -88,7 +88,8 @@ def _may_store(placement: Placement, home: Group, step: Step) -> bool:
     siblings = step.node is last.node and set(step.tensor.axes) == set(last.tensor.axes)
     if not step.is_kept and any(placement.steps[v.buffer.name].is_kept for v in of_home):
         return False
-    if not (of_home or siblings or _reads_once(placement, home, step, reads)):
+    once = _reads_once(placement, home, step, reads) or _computes_once(placement, home, step)
+    if not (of_home or siblings or once):
         return False
     axes = set(step.tensor.axes)
     # A step over fewer axes may reduce what the group stores: statistics beside the values.
@@ -116,6 +117,19 @@ def _reads_once(placement: Placement, home: Group, step: Step, reads: Sequence[L
     everything = set(axes if len(axes) > len(others) else others)
     in_full = {v.buffer for v in home.cluster.loads() if len(axes_of(v)) >= len(everything)}
     return any(v.buffer in in_full and everything <= axes_of(v) for v in reads)
+
+
+def _computes_once(placement: Placement, home: Group, step: Step) -> bool:
+    """Whether one kernel would compute once what both go on with for each element, and only compute."""
+    last = home.steps[-1]
+    if placement.plain or step.tensor.axes != last.tensor.axes or not home.traits.joins:
+        return False
+    axes = set(step.tensor.axes)
+    of_both = ({*walk(placement.value(s.name))} for s in (last, step))
+    return any(
+        isinstance(v, Map) and axes_of(v) == axes and any(isinstance(x, Load) for x in walk(v))
+        for v in set.intersection(*of_both)
+    )
 
 
 def _of_copy(placement: Placement, home: Group, step: Step) -> Group | None:

@@ -113,7 +113,7 @@ def beside_parts(cluster: Cluster, parts: Parts) -> tuple[tuple[Axis, ...], tupl
     axes = tuple(v.axis for v in walk(*cluster.stores[0].index) if isinstance(v, Index))
     first = axes.index(parts.axis)
     cols = (*parts.axes, *axes[first + 1 :])
-    while first > 0 and is_narrow(cols):
+    while first > 0 and is_narrow(cols, WIDTH):
         first -= 1
         cols = (axes[first], *cols)
     return axes[:first], cols
