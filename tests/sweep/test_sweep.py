@@ -146,16 +146,19 @@ def test_an_interrupted_sweep_says_what_it_has_done(tmp_path: Path) -> None:
     out = tmp_path / "out"
     journal = Journal(out / "journal.sqlite")
     with subprocess.Popen(
-        command(pairs(tmp_path), out), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        command(pairs(tmp_path), out),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as sweep:
         while sweep.poll() is None and len(list(journal)) < 2:
             pass
         os.kill(sweep.pid, signal.SIGINT)
         _, said = sweep.communicate()
-    assert sweep.returncode == 130
+    assert sweep.returncode == 130, said
     assert "report.md" in said
-    assert "waiting" in states(out).values()
-    assert {ENDS[key] == state or state == "waiting" for key, state in states(out).items()} == {True}
+    assert {"waiting"} < {*states(out).values()}
 
 
 def test_what_has_no_answer_is_not_drafted_in_its_place(tmp_path: Path) -> None:
