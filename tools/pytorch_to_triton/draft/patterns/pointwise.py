@@ -113,7 +113,9 @@ def beside_parts(cluster: Cluster, parts: Parts) -> tuple[tuple[Axis, ...], tupl
     axes = tuple(v.axis for v in walk(*cluster.stores[0].index) if isinstance(v, Index))
     first = axes.index(parts.axis)
     cols = (*parts.axes, *axes[first + 1 :])
-    while first > 0 and is_narrow(cols, WIDTH):
+    # Parts in turn are taken only where a tile's rows are filled.
+    least = WIDTH if in_turn(cluster, parts) else NARROWEST
+    while first > 0 and is_narrow(cols, least):
         first -= 1
         cols = (axes[first], *cols)
     return axes[:first], cols
