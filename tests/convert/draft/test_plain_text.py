@@ -30,6 +30,15 @@ INTERLEAVED = (
     'INPUTS = {"x": "float32[M, N]", "y": "float32[M, N]"}\nDIMS = {"M": [3], "N": [400, 700]}\n\n\n'
     "def f(x, y):\n    return torch.stack((x * y, x - y), dim=-1).flatten(1)\n"
 )
+TURNED = (
+    'INPUTS = {"x": "bfloat16[B, T, H, 64]", "at": "int64[T] in 0..4096"}\n'
+    'DIMS = {"B": [2], "T": [1, 7], "H": [8, 9]}\n\n\n'
+    "def f(x, at):\n    rates = 10000.0 ** (-torch.arange(32, device=x.device, dtype=torch.float32) / 32)\n"
+    "    angles = at[:, None].float() * rates\n"
+    "    c, s = (t[None, :, None, :] for t in (angles.cos(), angles.sin()))\n"
+    "    a, b = x.float().unflatten(-1, (-1, 2)).unbind(-1)\n"
+    "    return torch.stack((a * c - b * s, a * s + b * c), dim=-1).flatten(-2).to(x.dtype)\n"
+)
 
 
 QUANTISED = (
@@ -64,6 +73,18 @@ async def test_neighbours_that_are_told_apart_are_one_access(
     inputs = 1 if text is INTERLEAVED else 2
     assert source.count("tl.load(") + source.count("tl.store(") == 3
     assert source.count(access) == inputs
+    request = ValidationRequest(candidate=Target(path=Path(file)), reference=target, seed=3)
+    verdict = await validate(worker, request, interpreter)
+    assert verdict.verdict == "passed", verdict.summary
+
+
+async def test_neighbours_in_heads_are_one_access_and_tables_of_one_angle_one_kernel(
+    written: Written, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+) -> None:
+    target = written(TURNED)
+    (file,) = await drafted(worker, interpreter, target, tmp_path, stages=(3,))
+    source = Path(file).read_text(encoding="utf-8")
+    assert (source.count("@triton.jit"), source.count("tl.split("), source.count("tl.join(")) == (2, 1, 1)
     request = ValidationRequest(candidate=Target(path=Path(file)), reference=target, seed=3)
     verdict = await validate(worker, request, interpreter)
     assert verdict.verdict == "passed", verdict.summary
