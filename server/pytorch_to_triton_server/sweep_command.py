@@ -172,5 +172,5 @@ def show_sweep(report: "SweepReport") -> None:
         console.print(f"\n{line}")
     if report.comparison:
         for line in comparison_lines(report.comparison):
-            console.print(line.lstrip("# ") if line.startswith("#") else line)
+            console.print(line.lstrip("# "))
     console.print("\n" + "\n".join(str(file) for file in report.files))

@@ -7,11 +7,9 @@ import pytest
 
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
-from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.validate.request import ValidationRequest
-from pytorch_to_triton.validate.validate import validate
 
 from ...conftest import Written
+from ..conftest import Judging
 from ..drafting import drafted
 from .graphs import drafted as drafted_at
 from .graphs import single
@@ -64,7 +62,13 @@ async def test_a_value_is_cast_only_to_another_dtype(
 
 @pytest.mark.parametrize(("text", "access"), [(IN_TURN, "tl.split("), (INTERLEAVED, "tl.join(")])
 async def test_neighbours_that_are_told_apart_are_one_access(
-    text: str, access: str, written: Written, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+    text: str,
+    access: str,
+    written: Written,
+    worker: WorkerClient,
+    interpreter: Runtime,
+    judged: Judging,
+    tmp_path: Path,
 ) -> None:
     target = written(text)
     (file,) = await drafted(worker, interpreter, target, tmp_path, stages=(3,))
@@ -73,20 +77,18 @@ async def test_neighbours_that_are_told_apart_are_one_access(
     inputs = 1 if text is INTERLEAVED else 2
     assert source.count("tl.load(") + source.count("tl.store(") == 3
     assert source.count(access) == inputs
-    request = ValidationRequest(candidate=Target(path=Path(file)), reference=target, seed=3)
-    verdict = await validate(worker, request, interpreter)
+    verdict = await judged(file, target, seed=3)
     assert verdict.verdict == "passed", verdict.summary
 
 
 async def test_neighbours_in_heads_are_one_access_and_tables_of_one_angle_one_kernel(
-    written: Written, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+    written: Written, worker: WorkerClient, interpreter: Runtime, judged: Judging, tmp_path: Path
 ) -> None:
     target = written(TURNED)
     (file,) = await drafted(worker, interpreter, target, tmp_path, stages=(3,))
     source = Path(file).read_text(encoding="utf-8")
     assert (source.count("@triton.jit"), source.count("tl.split("), source.count("tl.join(")) == (2, 1, 1)
-    request = ValidationRequest(candidate=Target(path=Path(file)), reference=target, seed=3)
-    verdict = await validate(worker, request, interpreter)
+    verdict = await judged(file, target, seed=3)
     assert verdict.verdict == "passed", verdict.summary
 
 
@@ -107,7 +109,7 @@ def test_what_is_small_beside_another_call_takes_its_kernel() -> None:
 
 
 async def test_groups_of_a_chunk_are_quantised_where_they_are_computed(
-    written: Written, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+    written: Written, worker: WorkerClient, interpreter: Runtime, judged: Judging, tmp_path: Path
 ) -> None:
     """torch writes the size of a half as (2*H + 1) // 2, and of a group by way of it."""
     target = written(QUANTISED)
@@ -116,6 +118,5 @@ async def test_groups_of_a_chunk_are_quantised_where_they_are_computed(
     assert source.count("@triton.jit") == 3  # the kernel, a maximum that keeps NaN, a rounded quotient
     assert source.count("tl.load(") == 2
     assert "out[0]: [T, H]\n    out[1]: [T, H // 128]" in source
-    request = ValidationRequest(candidate=Target(path=Path(file)), reference=target, seed=3)
-    verdict = await validate(worker, request, interpreter)
+    verdict = await judged(file, target, seed=3)
     assert verdict.verdict == "passed", verdict.summary

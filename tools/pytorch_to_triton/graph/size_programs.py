@@ -169,8 +169,7 @@ def _branches(others: Sequence[Traced]) -> Iterator[Branch]:
     for number, other in enumerate(others):
         known = implied(other.guards, [before.guards for before in others[:number]])
         sizes = tuple(guard for guard in other.guards if guard not in known)
-        rest = Branch(None, (), other.graph, other.output_dtypes, other.tensor_dtypes, other.backward)
-        for branch in (*other.branches, rest):
+        for branch in (*other.branches, other.rest):
             yield replace(branch, sizes=sizes, implied=frozenset(other.guards))
 
 

@@ -113,6 +113,12 @@ class Traced:
     """Conditions on sizes under which there is a program for the other values of constants."""
 
     @property
+    def rest(self) -> Branch:
+        """The program that `run` takes where it takes no branch."""
+        dtypes = self.output_dtypes, self.tensor_dtypes
+        return Branch(None, (), self.graph, *dtypes, self.backward, implied=self.implied)
+
+    @property
     def guards(self) -> tuple[str, ...]:
         """All conditions under which the first program, in some dtype, is that of the sizes."""
         own = (branch for branch in self.branches if not branch.sizes and not branch.values)

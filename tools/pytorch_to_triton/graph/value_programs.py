@@ -60,8 +60,7 @@ def _all_of(values: Values) -> str:
 
 def _programs_of(traced: Traced) -> list[Branch]:
     """What is computed, whatever values it was traced with: a float that is an argument may differ."""
-    main = Branch(None, (), traced.graph, traced.output_dtypes, traced.tensor_dtypes, traced.backward)
-    return [_without_values(branch) for branch in (main, *traced.branches)]
+    return [_without_values(branch) for branch in (traced.rest, *traced.branches)]
 
 
 def _without_values(branch: Branch) -> Branch:
@@ -79,9 +78,7 @@ def _as_one(programs: Sequence[tuple[Traced, list[Values]]], listed: Listed) -> 
     for other, combinations in others:
         values = tuple(_conditions(combinations, listed))
         _refuse_other_results(main, other, values)
-        rest = Branch(None, (), other.graph, other.output_dtypes, other.tensor_dtypes, other.backward)
-        last = replace(rest, implied=other.implied)
-        branches += [replace(branch, values=values) for branch in (*other.branches, last)]
+        branches += [replace(branch, values=values) for branch in (*other.branches, other.rest)]
     fixed = dict.fromkeys(name for traced, _ in programs for name in (*traced.graph.fixed, *listed))
     return replace(
         main,

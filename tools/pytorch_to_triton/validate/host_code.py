@@ -46,43 +46,46 @@ def switches_in(source: str, declaration: Declaration) -> tuple[Switch, ...]:
     block, that is a mask.
     """
     tree = parse(source)
-    defined = functions(tree)
-    shapes = {name: tensor.shape for name, tensor in declaration.tensors().items()}
-    numbers = constants(tree)
-    meant, lanes = dims_by_name(defined, shapes, declaration.dims), lanes_in(defined)
+    defined, numbers = functions(tree), constants(tree)
+    shapes, meant = dims_in(tree, declaration)
+    lanes = lanes_in(defined)
     dims_by_size: dict[int, dict[str, None]] = {}
     for compared, size in comparisons(defined, numbers):
         read = shape_read(compared, shapes) or dims_of(compared, meant)
         dims = [dim for dim in read if dim in declaration.dims]
         if LEAST <= size <= MOST and dims and not holds_lanes(compared, lanes):
             dims_by_size.setdefault(size, {}).update(dict.fromkeys(dims))
-    for end, block in loop_ends(kernels_of(tree), largest_blocks(tree, numbers)):
-        for dim in passing(end, block, meant, declaration):
-            dims_by_size.setdefault(block, {})[dim] = None
+    for block, dim in passed(loop_ends(kernels_of(tree), largest_blocks(tree, numbers)), meant, declaration):
+        dims_by_size.setdefault(block, {})[dim] = None
     return tuple((size, dim) for size, dims in sorted(dims_by_size.items()) for dim in dims)
 
 
 def groups_in(source: str, declaration: Declaration) -> tuple[Switch, ...]:
     """The sizes that whole groups of programs compute; past them, others compute what is left."""
     tree = parse(source)
+    _, meant = dims_in(tree, declaration)
+    ends = group_ends(kernels_of(tree), largest_blocks(tree, constants(tree)))
+    return tuple(sorted({*passed(ends, meant, declaration)}))
+
+
+def dims_in(
+    tree: ast.Module, declaration: Declaration
+) -> tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]]]:
+    """The declared shapes of tensors, and the dimensions behind variables."""
     shapes = {name: tensor.shape for name, tensor in declaration.tensors().items()}
-    meant = dims_by_name(functions(tree), shapes, declaration.dims)
-    largest = largest_blocks(tree, constants(tree))
-    ends = dict.fromkeys(
-        (size, dim)
-        for end, size in group_ends(kernels_of(tree), largest)
-        for dim in passing(end, size, meant, declaration)
-    )
-    return tuple(sorted(ends))
+    return shapes, dims_by_name(functions(tree), shapes, declaration.dims)
 
 
-def passing(
-    end: ast.expr, size: int, meant: Mapping[str, Collection[str]], declaration: Declaration
-) -> list[str]:
-    """The longest of the dimensions behind an end, which grows with each, if no declared size is past it."""
-    dims = [dim for dim in dims_of(end, meant) if dim in declaration.dims]
-    longest = sorted(dims, key=lambda dim: max(declaration.dims[dim]))[-1:]
-    return [dim for dim in longest if max(declaration.dims[dim]) <= size <= MOST]
+def passed(
+    ends: Iterable[tuple[ast.expr, int]], meant: Mapping[str, Collection[str]], declaration: Declaration
+) -> Iterator[Switch]:
+    """Each size of an end that no declared size is past, with the longest of the dimensions behind it: what
+    ends a loop or a group grows with each.
+    """
+    for end, size in ends:
+        dims = [dim for dim in dims_of(end, meant) if dim in declaration.dims]
+        longest = sorted(dims, key=lambda dim: max(declaration.dims[dim]))[-1:]
+        yield from ((size, dim) for dim in longest if max(declaration.dims[dim]) <= size <= MOST)
 
 
 def is_of_gradients(kernel: str) -> bool:
