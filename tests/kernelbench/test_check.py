@@ -85,6 +85,10 @@ ROWS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
         {"value": "tl.floor(x * 1000.0 + 0.5)", "returned": "out.int()"},
     ),
     "rounded down": ({"value": ROUNDED}, {"value": "tl.floor(x * 1000.0)", "returned": "out.int()"}),
+    "refused by eager below zero": (
+        {"value": "x if bool((x >= 0).all()) else x[:, x.shape[1] :].squeeze(7)"},
+        {},
+    ),
 }
 
 
@@ -115,6 +119,7 @@ async def test_drafts_are_told_apart(worker: WorkerClient, interpreter: Runtime,
         "of fixed sizes": "too_large",
         "rounded nearer than eager": "right",
         "rounded down": "wrong",
+        "refused by eager below zero": "right",
     }
     assert found["right"]["dims"] == {"M": 5, "N": 7}
     assert found["one output too many"]["why"] == "2 outputs, not 1"
