@@ -175,7 +175,12 @@ class TargetTracer:
             constants=_constants(self.declaration),
             listed=self.listed,
             packings={name: p.as_json() for name, p in self.declaration.packings().items()},
-            setting=tracing.TraceSetting(dims=dict(dims), keep=frozenset(KEPT), backward=self.backward),
+            setting=tracing.TraceSetting(
+                dims=dict(dims),
+                largest={name: max(sizes) for name, sizes in self.declaration.dims.items()},
+                keep=frozenset(KEPT),
+                backward=self.backward,
+            ),
             part=self.part,
         )
         try:

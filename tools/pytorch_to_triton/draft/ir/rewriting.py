@@ -6,10 +6,11 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
+from math import inf
 
 from pytorch_to_triton.draft.ir.functions import FUNCTIONS
 from pytorch_to_triton.draft.ir.indices import extent, is_less, simplified
-from pytorch_to_triton.draft.ir.monoids import SUM
+from pytorch_to_triton.draft.ir.monoids import MAX, PEAK, SUM
 from pytorch_to_triton.draft.ir.sizes import Size, equal, product
 from pytorch_to_triton.draft.ir.values import (
     Axis,
@@ -158,6 +159,8 @@ def decided(v: Value) -> Value:
             return decided(Map("where", (inside, x, y), v.name))
         case Map(fn="to_float", args=(Const(value=x),)):
             return Const(float(x))
+        case Map(fn="add", args=(Const(value=0), Map(fn="where", args=(_, _, Const(value=0))) as x)):
+            return x
         case Load(where=Const(value=True)):
             return replace(v, where=None)
         case Load(where=Const(value=False)):
@@ -198,6 +201,16 @@ def picked(v: Value) -> Value:
             if len(varying) == 1 and (place := place_of(varying[0], axis)):
                 tests = (*within(place, axis), *others)
                 return op("where", reduce(partial(op, "and"), tests), x, 0.0) if tests else x
+    return v
+
+
+def without_nan(v: Value) -> Value:
+    """A maximum in which nothing takes the place of NaN as the one that ignores NaN."""
+    match v:
+        case Reduce(monoid=m, args=(Map(fn="where", args=(Map(fn="is_nan", args=(y,)), low, x)),)) if (
+            m == MAX and x == y and low == Const(-inf)
+        ):
+            return replace(v, monoid=PEAK, args=(x,))
     return v
 
 

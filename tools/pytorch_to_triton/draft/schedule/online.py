@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 
 from pytorch_to_triton.draft.ir.indices import extent, size_of
 from pytorch_to_triton.draft.ir.monoids import (
+    MAX,
     ONLINE_LOG_SUM_EXP,
     ONLINE_SOFTMAX,
     PEAK,
@@ -13,7 +15,7 @@ from pytorch_to_triton.draft.ir.monoids import (
     WEIGHTED_SOFTMAX,
     WELFORD,
 )
-from pytorch_to_triton.draft.ir.rewriting import rewritten
+from pytorch_to_triton.draft.ir.rewriting import rewrite, rewritten
 from pytorch_to_triton.draft.ir.sizes import equal, product
 from pytorch_to_triton.draft.ir.values import (
     Axis,
@@ -38,7 +40,37 @@ def online(cluster: Cluster) -> Cluster:
 
 def online_softmax(cluster: Cluster) -> Cluster:
     """The same for maxima with sums of exponentials alone."""
-    return _shared(rewritten(cluster, _exponentials))
+    stores = tuple(replace(s, value=_with_peaks(s.value)) for s in cluster.stores)
+    return _shared(rewritten(replace(cluster, stores=stores), _exponentials))
+
+
+def _with_peaks(value: Value) -> Value:
+    """The value with maxima that ignore NaN where it is NaN all the same: the sum below the maximum shows a
+    NaN, and what is below it in a row of nothing but -inf."""
+
+    def peak(v: Value) -> Value | None:
+        match v:
+            case Reduce(monoid=m, args=(x,), axes=axes) if m == MAX:
+                below = op("sub", x, v)
+                total = Reduce(SUM, (op("exp", below),), axes)
+                if _is_nan_with(value, below) and _is_nan_with(value, total):
+                    return replace(v, monoid=PEAK)
+        return None
+
+    return rewrite(value, peak)
+
+
+NAN_PASSES = frozenset({"add", "sub", "mul", "div", "exp", "log", "neg", "to_float"})
+"""Functions that are NaN where one of their operands is."""
+
+
+def _is_nan_with(value: Value, part: Value) -> bool:
+    """Whether the value is NaN wherever that part of it is."""
+    if value == part:
+        return True
+    return (
+        isinstance(value, Map) and value.fn in NAN_PASSES and any(_is_nan_with(x, part) for x in value.args)
+    )
 
 
 def _exponentials(v: Value) -> Value | None:
@@ -51,7 +83,9 @@ def _exponentials(v: Value) -> Value | None:
             return _of_any(axes, op("div", _exponentials(inner) or inner, total, name=v.name))
         case Reduce(monoid=m, args=(Map(fn="mul", args=(p, w)),), axes=axes) if m == SUM:
             found = _shifted(p, axes)
-            if found and found[1] == ONLINE_SOFTMAX:
+            # A weight that waits for a pass over the axes finds the maximum known.
+            waits = any(isinstance(r, Reduce) and set(r.axes) & set(axes) for r in walk(w))
+            if found and found[1] == ONLINE_SOFTMAX and not waits:
                 return Get(Reduce(WEIGHTED_SOFTMAX, (found[0], w), axes), 2, name="acc")
         case Reduce(monoid=m, args=(p,), axes=axes) if m == SUM and (found := _shifted(p, axes)):
             x, monoid = found

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch.export import Dim, ExportedProgram
+from torch.fx import Node
 
 from .. import wire
 from ..calls.call_inputs import parameter_names
@@ -32,6 +33,7 @@ from .exported_call import (
 )
 from .fake import REAL_BYTES, fake_mode, load_fake, values_matter
 from .graph_writer import (
+    Extent,
     KeepsState,
     MutatesArguments,
     NodeWriter,
@@ -44,8 +46,9 @@ from .graph_writer import (
     names_of,
     written_arguments,
 )
-from .joint import OwnBackward, grad_names, halves, joint, own_backwards, saved_by, without_lines
+from .joint import OwnBackward, grad_names, halves, joint, own_backwards, without_lines
 from .numbers_in_graph import known_constants
+from .saving import saved_by
 from .source_names import SourceNames, name_nodes
 from .symbolic import answers_kept, pools_stay_symbolic, sizes_stay_symbolic
 
@@ -222,10 +225,7 @@ class ExportTracer:
         exported = self._export(constants)
         program = exported.program
         signature = program.graph_signature
-        given = set(signature.user_inputs)
-        placeholders = [n for n in program.graph.nodes if n.op == "placeholder" and n.name in given]
-        tensors = [n for n in placeholders if isinstance(n.meta["val"], torch.Tensor)]
-        tensors = tensors[: len(self.inputs)]
+        tensors = self._tensors(program)
         known = {node.name: spec["name"] for node, spec in zip(tensors, self.inputs, strict=True)}
         if signature.buffers_to_mutate:
             raise MutatesArguments(f"it writes to {', '.join(signature.buffers_to_mutate.values())}")
@@ -233,7 +233,7 @@ class ExportTracer:
         keys = self.loaded.state_keys
         if kept := [key for n, key in keys.items() if n in read and key in exported.returned.assigned]:
             raise KeepsState(f"its forward sets `{kept[0]}`, which the next call reads")
-        sizes = Sizes(tensors, self.inputs, self.setting.dims, program.range_constraints)
+        sizes = self._sizes(program)
         names = SourceNames(self.loaded.file)
         writer = NodeWriter(known, names, sizes, lifted_scalars(program))
         copies = copies_of(program, known) if self.buffers else {}
@@ -268,6 +268,16 @@ class ExportTracer:
             "autocast": cuda_autocast.has_begun(),
         }
         return {**graph, **halves(program, exported.saved, writer, graph)} if self.setting.backward else graph
+
+    def _tensors(self, program: ExportedProgram) -> list[Node]:
+        """The program's inputs in the order of its own."""
+        given = set(program.graph_signature.user_inputs)
+        placeholders = [n for n in program.graph.nodes if n.op == "placeholder" and n.name in given]
+        tensors = [n for n in placeholders if isinstance(n.meta["val"], torch.Tensor)]
+        return tensors[: len(self.inputs)]
+
+    def _sizes(self, program: ExportedProgram) -> Sizes:
+        return Sizes(self._tensors(program), self.inputs, self.setting.dims, program.range_constraints)
 
     def _export(self, constants: Mapping[str, Any]) -> "Exported":
         """The program in core operators, with its gradients where they are wanted."""
@@ -304,23 +314,24 @@ class ExportTracer:
         if not self.setting.backward:
             program = program.run_decompositions(table)
             return Exported(program, module.returned, updated, squeezed, tuple(answers))
-        with_gradients = self._joint(program, table, module, applied)
+        extent = self._sizes(program).extent(self.setting.largest)
+        with_gradients = self._joint(program, table, extent, module, applied)
         without_lines(with_gradients)
-        saved = saved_by(with_gradients)
+        saved = saved_by(with_gradients, extent)
         return Exported(with_gradients, module.returned, updated, squeezed, tuple(answers), saved)
 
     def _joint(
-        self, program: ExportedProgram, table: Table, module: ExportedCall, applied: list[str]
+        self, program: ExportedProgram, table: Table, extent: Extent, module: ExportedCall, applied: list[str]
     ) -> ExportedProgram:
         """The program with gradients; those of `applied` Functions are what their own backward computes.
 
         Raises OwnBackward where that cannot be traced.
         """
         if not applied:
-            return joint(program, table)
+            return joint(program, table, extent)
         try:
             with sizes_stay_symbolic(self.loaded.contents, self.loaded.file):
-                return joint(program, table, module)
+                return joint(program, table, extent, module)
         except MutatesArguments:
             raise
         except Exception as problem:

@@ -2,7 +2,7 @@
 
 import math
 import operator
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -27,6 +27,10 @@ FIRST = {
 """Operators that begin at a position of a dimension, and which of their arguments says where; the dimension
 is the one before."""
 WANTED = (OutputKind.USER_OUTPUT, OutputKind.GRADIENT_TO_USER_INPUT, OutputKind.USER_INPUT_MUTATION)
+
+
+Extent = Callable[[int | torch.SymInt], int]
+"""What number a size is."""
 
 
 class NotRepresentable(Exception):
@@ -95,6 +99,18 @@ class Sizes:
         if not isinstance(hint, int):
             raise SizeOfValues("the size of a result depends on values, not on shapes")
         return hint
+
+    def extent(self, dims: Mapping[str, int]) -> Extent:
+        """Sizes at those of the dims; as traced where they do not follow from them."""
+
+        def at_dims(size: int | torch.SymInt) -> int:
+            if isinstance(size, int):
+                return size
+            found = size.node.expr.subs(self.replacements)
+            found = found.subs({s: dims[s.name] for s in found.free_symbols if s.name in dims})
+            return int(found) if found.is_Integer else self.traced(size)
+
+        return at_dims
 
     def number(self, value: float | torch.SymInt | torch.SymFloat) -> Number:
         """A size, or a number computed from sizes."""

@@ -67,6 +67,8 @@ class TracedSize(WireValue):
 
 class TraceSetting(WireValue):
     dims: dict[str, int]
+    largest: dict[str, int]
+    """The largest declared size of each dim: the traced ones are small."""
     keep: frozenset[str]
     """Operators that are not decomposed."""
     backward: bool
