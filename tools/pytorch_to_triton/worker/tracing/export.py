@@ -49,6 +49,7 @@ from .graph_writer import (
 from .joint import OwnBackward, grad_names, halves, joint, own_backwards, without_lines
 from .numbers_in_graph import known_constants
 from .saving import saved_by
+from .scalars import DependsOnScalar, bind_scalars, paired
 from .source_names import SourceNames, name_nodes
 from .symbolic import answers_kept, pools_stay_symbolic, sizes_stay_symbolic
 
@@ -70,10 +71,6 @@ class TraceFailed(Exception):
 
 class DependsOnValues(TraceFailed):
     """What is computed depends on the values of tensors."""
-
-
-class DependsOnScalar(Exception):
-    """A float argument affects the computation in a way that traces cannot tell from a constant."""
 
 
 def trace(target: wire.Target, request: tracing.TraceRequest) -> tracing.TracedItem:
@@ -378,30 +375,3 @@ def example(spec: Mapping[str, Any]) -> torch.Tensor:
     if dtype.is_floating_point:
         return torch.randn(spec["traced"]).to(dtype)
     return torch.zeros(spec["traced"], dtype=dtype)
-
-
-def paired(first: list[dict[str, Any]], second: list[dict[str, Any]]) -> list[tuple[Any, Any]]:
-    """The nodes of two traces side by side."""
-    if [n["op"] for n in first] != [n["op"] for n in second]:
-        raise DependsOnScalar("another value of a float argument gives other operators")
-    return list(zip(first, second, strict=True))
-
-
-def bind_scalars(first: Any, second: Any, constants: Mapping[str, Any], replaced: Mapping[str, float]) -> Any:
-    """`first` with every literal that follows a float argument replaced by a reference to it."""
-    if isinstance(first, dict) and first.get("form") == "literal":
-        if first == second:
-            return first
-        for name, value in replaced.items():
-            if second["value"] == value and first["value"] == constants[name]:
-                return {"form": "scalar", "name": name}
-        raise DependsOnScalar(
-            f"{first['value']!r} is computed from a float argument before it meets a tensor"
-        )
-    if isinstance(first, dict) and first.get("form") == "size" and first != second:
-        raise DependsOnScalar(f"{first['expression']} is computed from a float argument and sizes")
-    if isinstance(first, dict):
-        return {key: bind_scalars(first[key], second[key], constants, replaced) for key in first}
-    if isinstance(first, list):
-        return [bind_scalars(a, b, constants, replaced) for a, b in zip(first, second, strict=True)]
-    return first
