@@ -119,7 +119,7 @@ def at_small_sizes(sides: Sides, text: Mapping[str, Any], device: str) -> Any:
         if elements > MOST_ELEMENTS and device == "cpu":
             raise Undecided("too_large", refused or f"{elements:,} elements at {dict(dims) or 'fixed sizes'}")
         comparisons = []
-        for values in (signs := (torch.randn,) if many else (torch.rand, torch.randn)):
+        for values in (signs := [torch.randn] if many else [torch.rand, torch.randn]):
             inputs = generated(text["INPUTS"], state, dims, values, device)
             try:
                 comparisons.append(compared(sides, inputs))
