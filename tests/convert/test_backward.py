@@ -14,7 +14,7 @@ from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Job, Runtime
 
 from ..conftest import Written
-from .conftest import Conversions, Resolving
+from .conftest import Conversions, Judging, Resolving
 
 pytestmark = pytest.mark.anyio
 
@@ -255,6 +255,18 @@ async def test_a_softmax_of_short_inputs_is_computed_again_not_saved_in_float32(
     found = await drafted({"x": "bfloat16[M, N]"}, f"def f(x):\n    return {body}\n")
     assert "Saved for the backward pass: x." in found.text
     assert {k.name for k in found.kernels} == {"f_kernel", "f_backward_kernel"}
+
+
+async def test_weights_of_classes_by_which_pytorch_does_not_differentiate_have_no_gradient(
+    drafted: Drafting, written: Written, judged: Judging, tmp_path: Path
+) -> None:
+    inputs: dict[str, object] = {"x": "float32[M, N]", "y": "int64[M] in 0..N", "w": "float32[N]"}
+    body = "def f(x, y, w):\n    return F.cross_entropy(x.float(), y, weight=w)\n"
+    draft = tmp_path / "draft.py"
+    draft.write_text((await drafted(inputs, body)).text, "utf-8")
+    verdict = await judged(draft, written(declared(inputs, body)), backward=True, stop="early")
+    assert verdict.verdict == "passed", verdict.summary
+    assert {o.path for case in verdict.cases for o in case.outputs} == {"out", "gradient of x"}
 
 
 async def test_a_sum_over_all_is_computed_once_beside_what_it_adds_up(drafted: Drafting) -> None:

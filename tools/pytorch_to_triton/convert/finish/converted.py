@@ -17,13 +17,14 @@ from pytorch_to_triton.convert.finish.recipe import (
     parameters_of,
     without,
 )
-from pytorch_to_triton.convert.resolve import ResolvedTarget
+from pytorch_to_triton.convert.resolve import DraftOrigin, ResolvedTarget
 from pytorch_to_triton.draft.file.kernel_text import KernelText
 from pytorch_to_triton.draft.file.module import declarations
 from pytorch_to_triton.draft.file.part import snake
 from pytorch_to_triton.draft.file.reference import Reference
 from pytorch_to_triton.draft.fresh_names import in_ascii
 from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.graph.dtype_rules import FLOATS
 from pytorch_to_triton.inputs.declaration import Declaration, parse_declaration
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, InputSpec
 from pytorch_to_triton.inputs.packed_input import CALL
@@ -64,12 +65,25 @@ def recipe_of(target: ResolvedTarget, file: KernelText, *, drafted: bool) -> Rec
         structure=structure_of(graph) if not random else None,
         outputs=len(returned(graph)) if graph else 0,
         backward=target.request.backward,
+        without_gradient=without_gradient(target),
         module=drop_in(target, reference),
         autocast=graph is not None and graph.autocast,
         random=random,
         graph=graph,
         drafted=drafted and graph is not None,
         points=target.timed_points,
+    )
+
+
+def without_gradient(target: ResolvedTarget) -> frozenset[str]:
+    """The floating-point inputs of which the joint trace has no gradient."""
+    joint = target.origin.traced.joint if isinstance(target.origin, DraftOrigin) else None
+    if joint is None or joint.joint is None:
+        return frozenset()
+    return (
+        frozenset(i.name for i in joint.inputs if i.dtype in FLOATS)
+        - joint.joint.gradients.keys()
+        - joint.joint.cotangents.keys()
     )
 
 

@@ -226,6 +226,7 @@ def test_content(recipe: Recipe) -> dict[str, object]:
         "operands": out_of_given(operand.source for operand in recipe.operands),
         "written": out_of_given(recipe.sources[name] for name in recipe.written),
         "unordered": list(unordered_places(recipe)),
+        "without_gradient": tuple(n for n in sorted(recipe.without_gradient) if n in recipe.arguments),
         "registered": bool(recipe.structure),
         "random": recipe.random,
         "keeps_launches": kept_launches.keeps_launches(recipe),

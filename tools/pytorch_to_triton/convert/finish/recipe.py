@@ -48,6 +48,8 @@ class Operand:
     source: str
     """In the call: `x`, `batch["x"]`."""
     spec: TensorSpec | SizeSpec | ConstantSpec
+    has_gradient: bool
+    """Whether PyTorch differentiates by it."""
 
     @property
     def is_tensor(self) -> bool:
@@ -83,10 +85,6 @@ class Operand:
         assert isinstance(self.spec, TensorSpec)
         return self.spec
 
-    @property
-    def has_gradient(self) -> bool:
-        return isinstance(self.spec, TensorSpec) and not set(FLOATS).isdisjoint(self.spec.dtypes)
-
 
 @dataclass(frozen=True)
 class Recipe:
@@ -114,6 +112,8 @@ class Recipe:
     outputs: int
     backward: bool
     """Whether `run` has gradients."""
+    without_gradient: frozenset[str] = frozenset()
+    """Floating-point tensors by which PyTorch does not differentiate, such as weights of classes."""
     module: DropIn | None = None
     autocast: bool = False
     """Whether the function casts by torch.autocast("cuda"), which does nothing on a CPU."""
@@ -158,7 +158,7 @@ class Recipe:
     def operands(self) -> tuple[Operand, ...]:
         """What differs from call to call, what is packed one by one."""
         operands = [
-            Operand(name, self.sources[name], spec)
+            Operand(name, self.sources[name], spec, name not in self.without_gradient and is_float(spec))
             for name, spec in self.inputs.items()
             if not isinstance(spec, PackedSpec)
         ]
@@ -195,6 +195,10 @@ class Recipe:
         packings = self.declaration.packings()
         sources = {**declared, **values}
         return sources | {name: packing.made_of(sources) for name, packing in packings.items()}
+
+
+def is_float(spec: InputSpec) -> bool:
+    return isinstance(spec, TensorSpec) and not set(FLOATS).isdisjoint(spec.dtypes)
 
 
 TYPES = {bool: "bool", str: "str", int: "int", float: "float"}

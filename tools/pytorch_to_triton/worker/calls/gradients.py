@@ -1,10 +1,11 @@
 """Calling a target so that its gradients are outputs too.
 
-The backward pass starts from given cotangents and ends at every floating tensor of the call.
+The backward pass starts from given cotangents and ends at every floating tensor of the call by which it has a
+gradient.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, TypeVar
 
 import torch
 from torch.autograd.gradcheck import GradcheckError, gradcheck
@@ -12,6 +13,7 @@ from torch.autograd.gradcheck import GradcheckError, gradcheck
 from .exchange import CallInputs, map_tensors
 from .tensors import leaves
 
+T = TypeVar("T")
 GRADIENT_OF = "gradient of "
 """Begins the path of a gradient: `gradient of x`."""
 
@@ -19,6 +21,10 @@ GRADCHECK_ELEMENTS = 64
 """Finite differences call the target twice for each."""
 NONDETERMINISM = 1e-9
 """What a backward pass with atomics may differ from run to run, in float64."""
+
+
+UNDIFFERENTIABLE = "is not differentiable with respect to argument"
+"""What autograd says where an operator has no gradient by one of its tensors, such as weights of classes."""
 
 
 class NoGradient(Exception):
@@ -46,9 +52,8 @@ def call_and_gradients(
     Raises NoGradient.
     """
     inputs = {name: tensor for name, tensor in call.tensors().items() if tensor.is_floating_point()}
-    for tensor in inputs.values():
-        tensor.requires_grad_()
-    outputs = dict(leaves(target(call)))
+    inputs, returned = differentiated(lambda: target(call), inputs)
+    outputs = dict(leaves(returned))
     tracked = {path: call.cotangents[path] for path in outputs if is_tracked(outputs[path], path, call)}
     if not tracked:
         raise NoGradient("no output has a grad_fn: the backward pass has nothing to start from")
@@ -70,6 +75,33 @@ def call_and_gradients(
         }
 
     return outputs, gradients
+
+
+def differentiated(
+    call: Callable[[], T], variables: Mapping[str, torch.Tensor]
+) -> tuple[dict[str, torch.Tensor], T]:
+    """The variables by which all operators of a call have a gradient, and what it returns; they alone require
+    grad from then on."""
+
+    def following(names: Collection[str]) -> T:
+        for name, variable in variables.items():
+            variable.requires_grad_(name in names)
+        return call()
+
+    def is_followed(name: str) -> bool:
+        try:
+            following([name])
+        except RuntimeError as error:
+            return UNDIFFERENTIABLE not in str(error)
+        return True
+
+    try:
+        return dict(variables), following(variables)
+    except RuntimeError as error:
+        if UNDIFFERENTIABLE not in str(error):
+            raise
+    followed = {name: variable for name, variable in variables.items() if is_followed(name)}
+    return followed, following(followed)
 
 
 def is_tracked(output: Any, path: str, call: CallInputs) -> bool:

@@ -22,7 +22,7 @@ from torch.fx.traceback import preserve_node_meta
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils import _pytree as pytree
 
-from ..calls.gradients import GRADIENT_OF
+from ..calls.gradients import GRADIENT_OF, differentiated
 from ..replacement import replaced
 from .graph_writer import Extent, MutatesArguments, NodeWriter, NotRepresentable
 from .row_statistics import by_statistics
@@ -51,7 +51,8 @@ def joint(
     inputs that have one.
     Raises whatever torch raises where it cannot be differentiated.
     """
-    given = [leaf(n, program) for n in program.graph.nodes if n.op == "placeholder"]
+    given = {n.name: n.meta["val"].detach() for n in program.graph.nodes if n.op == "placeholder"}
+    variables = {n: given[n] for n in program.graph_signature.user_inputs if given[n].is_floating_point()}
     users = [s.kind is InputKind.USER_INPUT for s in program.graph_signature.input_specs]
     interpreter = Interpreter(program.graph_module)
     tracked: list[int] = []
@@ -63,11 +64,17 @@ def joint(
         tracked[:] = [i for i, t in enumerate(found) if isinstance(t, torch.Tensor) and t.requires_grad]
         return found
 
+    def exported() -> Any:
+        return aot_export_joint_simple(
+            results,
+            tuple(given.values()),
+            trace_joint=True,
+            decompositions={**table, **by_statistics(extent)},
+        )
+
     # Fused attention is another operator on each device.
     with preserve_node_meta(), sdpa_kernel(SDPBackend.MATH), in_own_words():
-        module = aot_export_joint_simple(
-            results, tuple(given), trace_joint=True, decompositions={**table, **by_statistics(extent)}
-        )
+        _, module = differentiated(exported, variables)
     assert isinstance(module, GraphModule)
     for node in module.graph.find_nodes(op="call_function", target=CHECK):
         module.graph.erase_node(node)  # It would count as a reader that nothing can be fused into.
@@ -112,13 +119,6 @@ def in_own_words() -> Iterator[None]:
         if why is None:
             raise
         raise why from problem
-
-
-def leaf(placeholder: Node, program: ExportedProgram) -> torch.Tensor:
-    """The placeholder's fake tensor; one to differentiate by, if it is a floating-point input."""
-    tensor: torch.Tensor = placeholder.meta["val"].detach()
-    given = placeholder.name in program.graph_signature.user_inputs
-    return tensor.requires_grad_(given and tensor.is_floating_point())
 
 
 def signature(module: GraphModule, program: ExportedProgram, tracked: list[int]) -> ExportGraphSignature:
