@@ -17,12 +17,19 @@ from pytorch_to_triton.draft.ir.values import Axis, Cluster, Map, Reduce, Value,
 from pytorch_to_triton.draft.lower.tensor import digits
 from pytorch_to_triton.draft.patterns import pointwise
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost, lies_in_rows, nest
-from pytorch_to_triton.draft.schedule.blocks import configurations, covering, elements_a_warp, power_of_two
+from pytorch_to_triton.draft.schedule.blocks import (
+    bytes_moved,
+    configurations,
+    covering,
+    elements_a_warp,
+    power_of_two,
+)
 from pytorch_to_triton.draft.schedule.conditions import always, at_most, half_empty, more_than, together
-from pytorch_to_triton.draft.schedule.online import is_online, online
+from pytorch_to_triton.draft.schedule.online import SOFTMAXES, is_online, online
 from pytorch_to_triton.draft.schedule.pattern import Traits
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
 from pytorch_to_triton.draft.schedule.split import at_once, can_split_at_once, split, staged
+from pytorch_to_triton.schema.dtype import ITEM_BYTES
 
 EXAMPLES = (
     "def softmax(x: 'float32[M, N]'):\n    return torch.softmax(x, dim=-1)",
@@ -35,7 +42,14 @@ EXAMPLES = (
     "def two_terms(x: 'float32[M, N]', z: 'float32[M, D]'):\n    return x.abs().sum(-1) + z.square().sum(-1)",
 )
 TRAITS = Traits(asked_last=1, reduces="rows", joins=lies_in_rows)
-LOOPS = configurations("BLOCK_N num_warps", (16384, 16), (8192, 16), (4096, 8), (1024, 4))
+LOOPS = configurations("BLOCK_N num_warps", (16384, 16), (8192, 16), (4096, 8), (1024, 8))
+"""For a row that is read again: of few programs at a time what was read is still in the cache."""
+ONCE = configurations("BLOCK_N num_warps", (2048, 8), (4096, 8), (8192, 16), (1024, 8))
+"""For rows of which nothing is stored."""
+CARRIES = configurations("BLOCK_N num_warps", (4096, 4), (2048, 4), (8192, 16), (1024, 4))
+"""Where every turn ends with sums of all lanes, as of a softmax: those of few warps wait less."""
+SINGLY = configurations("BLOCK_N num_warps", (1024, 8), (2048, 8), (4096, 4), (4096, 16))
+"""For 16 bits and less that are loaded one by one: 4 a thread, or the registers are full of addresses."""
 SHORT_LOOPS = configurations("BLOCK_N num_warps", (1024, 4), (2048, 8))
 CHUNKS = configurations("BLOCK_N num_warps", (4096, 8), (2048, 8), (1024, 4), (4096, 16))
 """A chunk at once first: many short programs fill the GPU to the end, and wait for one load each."""
@@ -139,10 +153,10 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
         ("channel", channels, Walk("loop")),
         ("col", neighbours, Walk("loop", "BLOCK_N")),
     )
-    loop = Schedule(walks, ("col",), LOOPS, rewrites)
+    loop = with_configurations(Schedule(walks, ("col",), LOOPS, rewrites), cluster, rows)
     found = [Alternative("in_passes", ((cluster, loop),))]
     if is_online(online(loop.applied(cluster))):
-        loop = replace(loop, rewrites=(*rewrites, online))
+        loop = with_configurations(replace(loop, rewrites=(*rewrites, online)), cluster, rows)
         found.append(Alternative("online", ((cluster, loop),)))
     few_and_long = together(at_most(n_rows, FEW_ROWS - 1), more_than(length, LONG_ROW)) if rows else ""
     if few_and_long is not None and more_than(length, CHUNK) is not None:
@@ -160,6 +174,18 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
             short = replace(loop, configs=SHORT_LOOPS)
             found.append(Alternative("in_short_passes", ((cluster, short),), emptied))
     return tuple(found)
+
+
+def with_configurations(loop: Schedule, cluster: Cluster, rows: Sequence[Axis]) -> Schedule:
+    """The loops in the configurations that suit what they do of each row."""
+    applied = loop.applied(cluster)
+    if not rows:
+        return replace(loop, configs=LOOPS)
+    if all(r.monoid in SOFTMAXES for r in applied.reduces()):
+        return replace(loop, configs=CARRIES)
+    stores = any(set(rows) < frozenset().union(*map(axes_of, s.index)) for s in cluster.stores)
+    short = min(bytes_moved(cluster)) < ITEM_BYTES["float32"]
+    return replace(loop, configs=LOOPS if stores else ONCE, singly=SINGLY if short or not stores else ())
 
 
 def of_widths(

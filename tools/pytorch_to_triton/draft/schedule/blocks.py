@@ -158,6 +158,10 @@ def at_hand(cluster: Cluster, schedule: Schedule, points: Sequence[Mapping[str, 
     if not points or any("num_stages" in config for config in schedule.configs):
         return schedule
     axes = lengths_of_axes(cluster, schedule)
+    lanes = schedule.order[-1] if schedule.order else ""
+    alignment = math.gcd(size_at_most(axes[lanes], points), WIDEST) if lanes in axes else WIDEST
+    if alignment < WIDE and schedule.singly:
+        schedule = replace(schedule, configs=schedule.singly)
     walked = {n: w.block for n, w in schedule.walks.items() if w.block and n in axes}
     longest = {block: power_of_two(size_at_most(axes[n], points)) for n, block in walked.items()}
     covered = {b: largest(t, points) for b, t in schedule.sized.items()}
@@ -176,9 +180,8 @@ def at_hand(cluster: Cluster, schedule: Schedule, points: Sequence[Mapping[str, 
         found = sensible(found)
     configs = [{k: v for k, v in c.items() if k not in schedule.sized} for c in found]
     configs = [c for i, c in enumerate(configs) if c not in configs[:i]]
-    lanes = schedule.order[-1] if schedule.order else ""
-    in_part = lanes in axes and 1 < math.gcd(size_at_most(axes[lanes], points), WIDEST) < WIDEST
-    return replace(schedule, configs=tuple(configs), aligned=lanes if in_part else "", covered=covered)
+    aligned = lanes if 1 < alignment < WIDEST else ""
+    return replace(schedule, configs=tuple(configs), aligned=aligned, covered=covered)
 
 
 def without_single_blocks(schedule: Schedule, axes: Mapping[str, Axis]) -> Schedule:

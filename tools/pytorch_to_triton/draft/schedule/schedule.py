@@ -87,6 +87,8 @@ class Schedule:
     where nothing was measured."""
     templates: tuple[Mapping[str, str], ...] = ()
     """Configurations as Python over the blocks: in place of `configs`, with numbers of the sizes at hand."""
+    singly: tuple[Config, ...] = ()
+    """In place of `configs` at sizes at hand at which neighbours are loaded one by one."""
     aligned: str = ""
     """An axis of neighbours whose size is known to be a multiple of some power of two below 16. Triton looks
     itself for multiples of 16."""
