@@ -50,6 +50,28 @@ def test_a_plain_loop_has_no_longer_blocks_than_the_sizes_at_hand(length: int, b
     assert re.findall(r"BLOCK_N=(\d+)", text) == [str(block)]
 
 
+@pytest.mark.parametrize(
+    ("op", "length", "first"),
+    [
+        ("softmax.int", 50257, (4096, 4)),
+        ("amax.default", 65536, (2048, 8)),
+        ("amax.default", 50257, (1024, 8)),
+    ],
+)
+def test_loops_over_a_long_row_have_blocks_by_what_they_take_and_how_it_is_loaded(
+    op: str, length: int, first: tuple[int, int]
+) -> None:
+    shape = ("M", "N") if op == "softmax.int" else ("M",)
+    given = ("x", -1) if op == "softmax.int" else ("x", [-1], False)
+    rows = graph({"x": ("M", "N")}, (node("y", op, given, shape),), ("y",))
+    rows = rows.model_copy(
+        update={"inputs": tuple(i.model_copy(update={"dtype": "bfloat16"}) for i in rows.inputs)}
+    )
+    kernels = drafted(rows, 3, {"M": [8192], "N": [length]}, {"M": 8192, "N": length}).kernels
+    configs = [k.printed.schedule.configs[0] for k in kernels if "for start in" in "\n".join(k.lines)]
+    assert (configs[0]["BLOCK_N"], configs[0]["num_warps"]) == first
+
+
 def test_of_few_rows_no_program_takes_more_than_there_are() -> None:
     (kernel,) = drafted(ROWS, 3, {"M": [2], "N": [19]}).kernels
     assert {c["BLOCK_M"] for c in kernel.printed.schedule.configs} == {2}

@@ -46,8 +46,10 @@ LOOPS = configurations("BLOCK_N num_warps", (16384, 16), (8192, 16), (4096, 8), 
 """For a row that is read again: of few programs at a time what was read is still in the cache."""
 ONCE = configurations("BLOCK_N num_warps", (2048, 8), (4096, 8), (8192, 16), (1024, 8))
 """For rows of which nothing is stored."""
+WITH_SOFTMAX = configurations("BLOCK_N num_warps", (4096, 8), (2048, 8), (8192, 16), (2048, 4))
+"""For those of which a softmax is taken as well: fewer turns end with sums of all lanes."""
 CARRIES = configurations("BLOCK_N num_warps", (4096, 4), (2048, 4), (8192, 16), (1024, 4))
-"""Where every turn ends with sums of all lanes, as of a softmax: those of few warps wait less."""
+"""Where nothing else is taken: sums of few warps wait less."""
 SINGLY = configurations("BLOCK_N num_warps", (1024, 8), (2048, 8), (4096, 4), (4096, 16))
 """For 16 bits and less that are loaded one by one: 4 a thread, or the registers are full of addresses."""
 SHORT_LOOPS = configurations("BLOCK_N num_warps", (1024, 4), (2048, 8))
@@ -178,14 +180,16 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
 
 def with_configurations(loop: Schedule, cluster: Cluster, rows: Sequence[Axis]) -> Schedule:
     """The loops in the configurations that suit what they do of each row."""
-    applied = loop.applied(cluster)
     if not rows:
-        return replace(loop, configs=LOOPS)
-    if all(r.monoid in SOFTMAXES for r in applied.reduces()):
-        return replace(loop, configs=CARRIES)
+        return loop
+    softmaxes = [r.monoid in SOFTMAXES for r in loop.applied(cluster).reduces()]
+    if all(softmaxes):
+        return replace(loop, configs=CARRIES, singly=())
     stores = any(set(rows) < frozenset().union(*map(axes_of, s.index)) for s in cluster.stores)
+    if not stores:
+        return replace(loop, configs=WITH_SOFTMAX if any(softmaxes) else ONCE, singly=SINGLY)
     short = min(bytes_moved(cluster)) < ITEM_BYTES["float32"]
-    return replace(loop, configs=LOOPS if stores else ONCE, singly=SINGLY if short or not stores else ())
+    return replace(loop, configs=LOOPS, singly=SINGLY if short else ())
 
 
 def of_widths(
