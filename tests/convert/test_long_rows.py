@@ -80,6 +80,17 @@ async def test_a_long_row_is_walked_once_for_all_statistics_that_wait_for_no_oth
     assert loops(drafted, "") == walks
 
 
+async def test_a_maximum_that_leaves_nan_out_does_so_in_rows_of_one_element_too(
+    written: Written, resolved: Resolving, judged: Judging, tmp_path: Path
+) -> None:
+    target = written(loss('torch.where(x.isnan(), float("-inf"), x).amax(-1)', 9))
+    draft = tmp_path / "draft.py"
+    draft.write_text((await resolved(target)).convertible().drafted(3).text, "utf-8")
+    verdict = await judged(draft, target)
+    assert verdict.verdict == "passed", verdict.summary
+    assert any("V=1" in case.name and "nan" in case.name for case in verdict.cases)
+
+
 @pytest.mark.corpora
 @pytest.mark.parametrize("name", [*GRADIENTS, *FORWARD])
 async def test_drafts_of_long_rows_are_right(

@@ -6,11 +6,10 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
-from math import inf
 
 from pytorch_to_triton.draft.ir.functions import FUNCTIONS
 from pytorch_to_triton.draft.ir.indices import extent, is_less, simplified
-from pytorch_to_triton.draft.ir.monoids import MAX, PEAK, SUM
+from pytorch_to_triton.draft.ir.monoids import SUM
 from pytorch_to_triton.draft.ir.sizes import Size, equal, product
 from pytorch_to_triton.draft.ir.values import (
     Axis,
@@ -201,16 +200,6 @@ def picked(v: Value) -> Value:
             if len(varying) == 1 and (place := place_of(varying[0], axis)):
                 tests = (*within(place, axis), *others)
                 return op("where", reduce(partial(op, "and"), tests), x, 0.0) if tests else x
-    return v
-
-
-def without_nan(v: Value) -> Value:
-    """A maximum in which nothing takes the place of NaN as the one that ignores NaN."""
-    match v:
-        case Reduce(monoid=m, args=(Map(fn="where", args=(Map(fn="is_nan", args=(y,)), low, x)),)) if (
-            m == MAX and x == y and low == Const(-inf)
-        ):
-            return replace(v, monoid=PEAK, args=(x,))
     return v
 
 

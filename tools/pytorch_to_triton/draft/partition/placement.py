@@ -11,7 +11,7 @@ from functools import cached_property
 from pytorch_to_triton.draft.defects import concerning
 from pytorch_to_triton.draft.groups import Group, group_of, is_large, read_by, repeats
 from pytorch_to_triton.draft.ir.padding import without_tails
-from pytorch_to_triton.draft.ir.rewriting import decided, picked, rewrite, without_nan, written_out
+from pytorch_to_triton.draft.ir.rewriting import decided, picked, rewrite, written_out
 from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import (
     Cluster,
@@ -81,9 +81,7 @@ class Placement:
             inner = self.value(name, on_the_way)
             return read_through(v, self.steps[name], written_out(inner) if step.anchors else inner)
 
-        value = rewrite(
-            step.tensor.value, lambda v: computed(v) or without_nan(picked(decided(plain_float(v))))
-        )
+        value = rewrite(step.tensor.value, lambda v: computed(v) or picked(decided(plain_float(v))))
         return named(step.name, value) if step.node.source_name else value
 
     def has_anchor(self, name: str) -> bool:

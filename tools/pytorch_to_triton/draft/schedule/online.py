@@ -20,6 +20,7 @@ from pytorch_to_triton.draft.ir.sizes import equal, product
 from pytorch_to_triton.draft.ir.values import (
     Axis,
     Cluster,
+    Const,
     Get,
     Map,
     Monoid,
@@ -45,11 +46,15 @@ def online_softmax(cluster: Cluster) -> Cluster:
 
 
 def _with_peaks(value: Value) -> Value:
-    """The value with maxima that ignore NaN where it is NaN all the same: the sum below the maximum shows a
-    NaN, and what is below it in a row of nothing but -inf."""
+    """The value with maxima that ignore NaN where they do already, or it is NaN all the same: the sum below
+    the maximum shows a NaN, and what is below it in a row of nothing but -inf."""
 
     def peak(v: Value) -> Value | None:
         match v:
+            case Reduce(monoid=m, args=(Map(fn="where", args=(Map(fn="is_nan", args=(y,)), low, x)),)) if (
+                m == MAX and x == y and low == Const(-inf)
+            ):
+                return replace(v, monoid=PEAK, args=(x,))
             case Reduce(monoid=m, args=(x,), axes=axes) if m == MAX:
                 below = op("sub", x, v)
                 total = Reduce(SUM, (op("exp", below),), axes)
