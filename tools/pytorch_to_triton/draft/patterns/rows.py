@@ -173,7 +173,7 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
         emptied = half_empty(length, LARGEST_IN_REGISTERS)
         # Two loops over a row: no statistic is of what another one makes of each element.
         if rows and not cluster.inner_reduces() and emptied is not None and computes_much(cluster, reduced):
-            short = replace(loop, configs=SHORT_LOOPS)
+            short = replace(loop, configs=SHORT_LOOPS, singly=())
             found.append(Alternative("in_short_passes", ((cluster, short),), emptied))
     return tuple(found)
 
