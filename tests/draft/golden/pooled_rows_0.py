@@ -139,9 +139,9 @@ def out_pooled_0_kernel(
 
 
 @triton.jit
-def out_few_and_deep_0_kernel(
+def out_in_shares_0_kernel(
     x_ptr,
-    partial_out_sum_0_ptr,
+    partial_out_ptr,
     B,
     T,
     D,
@@ -152,7 +152,7 @@ def out_few_and_deep_0_kernel(
     STAGES: tl.constexpr,
     INDEX: tl.constexpr,
 ):
-    """Taken where B <= 255 and D * T > 65536 and B * D <= 65536 and T > 512."""
+    """Taken where B <= 4096 and B * D <= 524288 and T > 16 and D <= 8192."""
     pid = tl.program_id(0).to(INDEX)
     n_col_blocks = tl.cdiv(D, BLOCK_N)
     pid_col = pid % n_col_blocks
@@ -162,7 +162,7 @@ def out_few_and_deep_0_kernel(
     first_row = part * rows_per_program
     end_row = tl.minimum(first_row + rows_per_program, T)
     col_mask = col < D
-    out_sum_0_acc = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
+    out_acc = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
     for start in tl.range(first_row, end_row, BLOCK_M, num_stages=STAGES):
         row = start + tl.arange(0, BLOCK_M)
         row_mask = row < end_row
@@ -171,33 +171,41 @@ def out_few_and_deep_0_kernel(
             mask=row_mask[:, None] & col_mask[None, :],
             other=0.0,
         )
-        out_sum_0_acc += x
-    out_sum_0 = tl.sum(out_sum_0_acc, axis=0)
-    tl.store(partial_out_sum_0_ptr + (part * B + outer) * D + col, out_sum_0, mask=col_mask)
+        out_acc += x
+    out = tl.sum(out_acc, axis=0)
+    tl.store(partial_out_ptr + (part * B + outer) * D + col, out, mask=col_mask)
 
 
 @triton.jit
-def out_few_and_deep_1_kernel(
-    partial_out_sum_0_ptr,
-    out_sum_0_ptr,
-    n_cols,
+def out_in_shares_1_kernel(
+    partial_out_ptr,
+    out_ptr,
+    B,
+    D,
+    T,
     n_parts,
-    BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
+    BLOCK_N: tl.constexpr,
     INDEX: tl.constexpr,
 ):
-    """Taken where B <= 255 and D * T > 65536 and B * D <= 65536 and T > 512."""
-    col = tl.program_id(0).to(INDEX) * BLOCK_N + tl.arange(0, BLOCK_N)
-    col_mask = col < n_cols
-    out_sum_0_acc = tl.zeros([BLOCK_K, BLOCK_N], tl.float32)
+    """Taken where B <= 4096 and B * D <= 524288 and T > 16 and D <= 8192."""
+    outer = tl.program_id(0).to(INDEX)
+    col = tl.arange(0, BLOCK_N)
+    col_mask = col < D
+    total_acc = tl.zeros([BLOCK_K, BLOCK_N], tl.float32)
     for start in range(0, n_parts, BLOCK_K):
         part = start + tl.arange(0, BLOCK_K)
         part_mask = part < n_parts
-        partial_out_sum_0 = tl.load(
-            partial_out_sum_0_ptr + part[:, None].to(INDEX) * n_cols + col[None, :],
-            mask=part_mask[:, None] & col_mask[None, :],
+        mask = part_mask[:, None] & col_mask[None, :]
+        partial_out = tl.load(
+            partial_out_ptr + (part[:, None].to(INDEX) * B + outer) * D + col[None, :],
+            mask=mask,
             other=0.0,
         )
-        out_sum_0_acc += partial_out_sum_0
-    out_sum_0 = tl.sum(out_sum_0_acc, axis=0)
-    tl.store(out_sum_0_ptr + col, out_sum_0, mask=col_mask)
+        total_acc += partial_out
+    ratio = tl.sum(total_acc, axis=0) / T
+    mean_max = tl.max(tl.where(col_mask, ratio, -float("inf")), axis=0)
+    numerator = tl.exp(ratio - mean_max)
+    denominator = tl.sum(tl.where(col_mask, numerator, 0.0), axis=0)
+    out = numerator / denominator
+    tl.store(out_ptr + outer * D + col, out, mask=col_mask)

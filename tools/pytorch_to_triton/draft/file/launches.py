@@ -164,12 +164,14 @@ def chosen(group: Group, stage: Stage, around: Surroundings) -> tuple[Alternativ
         alternative = with_tiles_that_fit(alternative) if stage == 2 else alternative
         left = [p for p in left if p not in taken]
         is_rest = any(are_complements(alternative.condition, other.condition) for other in chain)
-        if is_rest or (points and alternative.is_right_everywhere and not left):
+        if is_rest:
             alternative = replace(alternative, condition="")
+        elif points and not left and alternative.limit is not None:
+            alternative = replace(alternative, condition=alternative.limit)
         chain.append(alternative)
         if not left:
             left = [p for p in points if not any(takes(a, p) for a in chain)]
-        if not alternative.condition or (points and alternative.is_enough and not left):
+        if not alternative.condition or (points and alternative.limit is not None and not left):
             break
     return tuple(chain)
 

@@ -102,7 +102,7 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     schedule = Schedule(walks, ("query", "d", "key", "e"), CONFIGS, (*fused, online), blocks)
     condition = fits(inner, width)
     assert condition is not None
-    flash = Alternative("flash", ((cluster, schedule),), condition, is_enough=True)
+    flash = Alternative("flash", ((cluster, schedule),), condition, limit=condition)
     wider = apart(cluster) if condition else None
     return (wider, flash) if wider else (flash,)
 

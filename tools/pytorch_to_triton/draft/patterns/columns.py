@@ -15,7 +15,15 @@ from pytorch_to_triton.draft.ir.values import Axis, Cluster, axes_of
 from pytorch_to_triton.draft.patterns import pointwise
 from pytorch_to_triton.draft.patterns.rows import no_single_walk
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost, nest
-from pytorch_to_triton.draft.schedule.blocks import SMALLEST, configurations, covering, where_wide, within
+from pytorch_to_triton.draft.schedule.blocks import (
+    SMALLEST,
+    configurations,
+    covering,
+    item_bytes,
+    power_of_two,
+    where_wide,
+    within,
+)
 from pytorch_to_triton.draft.schedule.conditions import always, at_most, more_than, together
 from pytorch_to_triton.draft.schedule.online import is_online, online, online_softmax
 from pytorch_to_triton.draft.schedule.pattern import Traits
@@ -40,11 +48,13 @@ TILES = tuple(
     for elements, w in ((2048, 4), (4096, 4), (4096, 8), (8192, 8), (1024, 2))
 )
 """Few rows with many columns to a program, many with few."""
-WIDTH = 256
-"""Columns of a tile that walks down a share of the rows."""
+WIDTH = 64
+"""Columns of a tile that walks down a share of the rows: the wider, the more shares there are to add up."""
 LOOKAHEAD = configurations("BLOCK_M STAGES num_warps", (8, 3, 4), (8, 2, 4), (8, 3, 8), (8, 2, 8))
-SHARES = ((2048, 3, 4), (2048, 2, 4), (1024, 3, 4), (4096, 2, 4), (4096, 3, 8))
-"""Elements of a tile, stages and warps."""
+SHARES = ((8192, 3, 4), (8192, 2, 4), (4096, 3, 4), (16384, 2, 4), (16384, 3, 8))
+"""Bytes that a tile is of, stages and warps."""
+TILE = range(512, 8192)
+"""Elements of such a tile."""
 PROGRAMS = 512
 """About four for each multiprocessor: as many as it holds at once, or a multiple of that."""
 MOST_PARTS = 512
@@ -118,12 +128,10 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
         alike = len({axes_of(r) for r in statistics.reduces()}) == 1
         if alike and can_split(statistics) and not set(statistics.free()) & set(reduced):
             found.append(
-                Alternative(
-                    "split", tuple(in_chunks(statistics, outer, col)), few_and_long, is_right_everywhere=True
-                )
+                Alternative("split", tuple(in_chunks(statistics, outer, col)), few_and_long, limit="")
             )
         elif kernels := kernels_of(statistics):
-            found.append(Alternative("staged", kernels, few_and_long, is_right_everywhere=True))
+            found.append(Alternative("staged", kernels, few_and_long, limit=""))
     if (fits := at_most(length, LARGEST_IN_REGISTERS)) is not None:
         walks = {**loop, "row": Walk("whole", "BLOCK_K")}
         whole = Schedule(walks, order, WHOLE, rewrites, {"BLOCK_K": covering(length)}, TILES[0], TILES)
@@ -154,7 +162,7 @@ def in_chunks(cluster: Cluster, outer: tuple[Axis, ...], col: Axis) -> list[tupl
         share = shared(over, product(a.size for a in outer) * sizes.ceiling(col.size, WIDTH))
         first, rest = in_shares(cluster, over, share)
         return [
-            (first, above_all(walked_down(share, (col,)), outer)),
+            (first, above_all(walked_down(first, share, (col,)), outer)),
             (rest, totals((*outer, col), share.part)),
         ]
     deviates = any(r.monoid == WELFORD for r in cluster.reduces())
@@ -171,26 +179,33 @@ def in_chunks(cluster: Cluster, outer: tuple[Axis, ...], col: Axis) -> list[tupl
     return [(first, partial), (rest, totals((*outer, col), part))]
 
 
-def shared(row: Axis, beside: sizes.Size) -> Share:
-    """The rows of a program, where so many programs stand beside each other for the same rows."""
-    programs = sizes.larger(sizes.FloorDiv(sizes.size(PROGRAMS), sizes.larger(beside, 1)), 1)
-    return Share.of(row, programs)
+def shared(row: Axis, beside: sizes.Size, most: sizes.Size | None = None) -> Share:
+    """The rows of a program, where so many programs stand beside each other for the same rows; in `most`
+    shares, if there is such a limit."""
+    programs = sizes.FloorDiv(sizes.size(PROGRAMS), sizes.larger(beside, 1))
+    return Share.of(row, sizes.larger(programs if most is None else sizes.smaller(programs, most), 1))
 
 
-def walked_down(share: Share, col: tuple[Axis, ...], each: int = 1) -> Schedule:
+def walked_down(cluster: Cluster, share: Share, col: tuple[Axis, ...], each: int = 1) -> Schedule:
     """Tiles that walk down: nothing needs a row whole. A place of a row is `each` elements."""
     walks = {"part": Walk("grid"), "col": Walk("grid", "BLOCK_N"), "row": Walk("loop", "BLOCK_M", share)}
     length = product(a.size for a in col)
     sized = {"BLOCK_N": covering(length, WIDTH)}
+    bytes_each = sum(item_bytes(b) for b in {v.buffer for v in cluster.largest_loads()}) * each
     tiles = tuple(
         {
-            "BLOCK_M": f"{elements // each} // block_n",
+            "BLOCK_M": f"{elements_of(size, bytes_each)} // block_n",
             "STAGES": where_wide(str(stages - 1), length),
             "num_warps": str(warps),
         }
-        for elements, stages, warps in SHARES
+        for size, stages, warps in SHARES
     )
     return Schedule(walks, ("row", "col"), LOOKAHEAD, (fuse("col", col),), sized, tiles[0], tiles)
+
+
+def elements_of(size: int, each: int) -> int:
+    """How many elements a tile of about so many bytes has, each element so many: a power of two."""
+    return min(max(power_of_two(size // each + 1) // 2, TILE.start), TILE.stop)
 
 
 def above_all(schedule: Schedule, outer: tuple[Axis, ...]) -> Schedule:

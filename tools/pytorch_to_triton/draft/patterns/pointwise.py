@@ -87,7 +87,7 @@ def where_taken(
     """The others, and this, which is right everywhere, where it is fast."""
     if condition is None:
         return others
-    return (*others, replace(alternative, condition=condition, is_right_everywhere=True))
+    return (*others, replace(alternative, condition=condition, limit=""))
 
 
 def where_long(cols: Sequence[Axis]) -> str | None:

@@ -99,7 +99,7 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     first, rest = by_row(cluster, set(of_rows))
     plain, *_ = rows.alternatives(rest)
     behind = plain.kernels  # One program: what it reads is little beside the rows.
-    apart = [replace(a, kernels=(*a.kernels, *behind)) for a in rows.alternatives(first) if not a.is_enough]
+    apart = [replace(a, kernels=(*a.kernels, *behind)) for a in rows.alternatives(first) if a.limit is None]
     fused = fuse("row", in_memory_order(of_rows, cluster))(cluster)
     lengths = [product(a.size for a in axes) for axes in (col, *beside)]
     fits, length = together(*(at_most(each, rows.LARGEST_IN_REGISTERS) for each in lengths)), lengths[0]
@@ -123,7 +123,7 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
         if condition is not None:
             walked = in_loop(Walk("loop", block, share), rewrites, lengths, templates)
             kernels = ((partial, walked), (final, gathered))
-            found.append(Alternative(name, kernels, condition, is_enough=block is not None))
+            found.append(Alternative(name, kernels, condition, limit=condition if block else None))
     return tuple(found)
 
 

@@ -169,7 +169,7 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
         channels, neighbours = in_channels(cluster, reduced, lambda count: power_of_two(count) == count)
         kernel = cluster, whole(cluster, rows, channels, neighbours) if rows else whole_at_once(reduced)
         # Whatever is reduced to one number may be long one day.
-        found.append(Alternative("in_registers", (kernel,), fits, is_enough=bool(rows)))
+        found.append(Alternative("in_registers", (kernel,), fits, limit=fits if rows else None))
         emptied = half_empty(length, LARGEST_IN_REGISTERS)
         # Two loops over a row: no statistic is of what another one makes of each element.
         if rows and not cluster.inner_reduces() and emptied is not None and computes_much(cluster, reduced):
@@ -214,7 +214,7 @@ def of_widths(
     found = [Alternative("in_passes", ((cluster, looped),))]
     fits = together(*(at_most(length, LARGEST_IN_REGISTERS) for length in lengths))
     if fits is not None:
-        found.append(Alternative("in_registers", ((cluster, held),), fits, is_enough=bool(rows)))
+        found.append(Alternative("in_registers", ((cluster, held),), fits, limit=fits if rows else None))
     return tuple(found)
 
 

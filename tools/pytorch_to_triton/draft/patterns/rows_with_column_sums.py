@@ -117,7 +117,7 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     found = [Alternative("apart", apart(cluster)), walked_once(cluster, elements)]
     held = at_most(product(a.size for a in columns_of(cluster)[2]), rows.LARGEST_IN_REGISTERS)
     if held and of_rows_first(*divided(cluster)):
-        found.insert(1, Alternative("apart_in_registers", apart(cluster, held), held, is_enough=True))
+        found.insert(1, Alternative("apart_in_registers", apart(cluster, held), held, limit=held))
     return tuple(found)
 
 
@@ -137,11 +137,11 @@ def walked_once(cluster: Cluster, elements: int) -> Alternative:
         walked = of_shares(cluster, share, group, col)
     else:
         share = columns.shared(row, beside * sizes.ceiling(product(a.size for a in col), columns.WIDTH))
-        walked = columns.walked_down(share, col, elements)
+        walked = columns.walked_down(cluster, share, col, elements)
     first, rest = in_shares(cluster, row, share)
     kept = tuple(a for a in (*above, *group, *col) if a in axes_of(across(cluster)[0].args[0]))
     kernels = ((first, columns.above_all(walked, above)), (rest, columns.totals(kept, share.part)))
-    return Alternative("in_shares", kernels, fits, is_enough=True)
+    return Alternative("in_shares", kernels, fits, limit=fits)
 
 
 def columns_of(cluster: Cluster) -> tuple[tuple[Axis, ...], tuple[Axis, ...], tuple[Axis, ...]]:

@@ -85,7 +85,7 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
         found.append(Alternative("in_chunks", in_chunks(aligned(cluster), along, rows), few))
     if (fits := at_most(along.size, LARGEST_IN_REGISTERS)) is not None:
         whole = at_once(rows, along, aligned)
-        found.append(Alternative("in_registers", ((cluster, whole),), fits, is_enough=True))
+        found.append(Alternative("in_registers", ((cluster, whole),), fits, limit=fits))
     return tuple(found)
 
 

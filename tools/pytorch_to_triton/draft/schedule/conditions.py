@@ -69,7 +69,7 @@ def with_tiles_that_fit(alternative: Alternative) -> Alternative:
             condition = limited(condition, size, limit)
     if condition == alternative.condition:
         return alternative
-    return replace(alternative, condition=condition, is_enough=False, is_right_everywhere=False)
+    return replace(alternative, condition=condition, limit=None)
 
 
 def limits(cluster: Cluster, schedule: Schedule) -> dict[Size, int]:

@@ -140,7 +140,6 @@ class Alternative:
     kernels: tuple[tuple[Cluster, Schedule], ...]
     condition: str = ""
     """Python over the sizes: where it is taken; empty: everywhere."""
-    is_enough: bool = False
-    """Whether no other is written where all sizes at hand meet its condition, which are upper limits then."""
-    is_right_everywhere: bool = False
-    """Whether its condition is about speed alone: no other is written where all sizes at hand meet it."""
+    limit: str | None = None
+    """What is left of the condition, without what is about speed alone, where all sizes at hand meet it: no
+    other is written then. None: others are written all the same."""

@@ -183,16 +183,17 @@ def _of_chunks(mean: Load, squares: Load, n: Value, over: Axis, part: Axis) -> S
     return total, of_all, Reduce(SUM, (squares + apart,), (part,))
 
 
-def in_shares(cluster: Cluster, over: Axis, share: Share) -> Kernels:
+def in_shares(cluster: Cluster, over: Axis, share: Share, varying: Set[Axis] = frozenset()) -> Kernels:
     """What is stored along one axis, with partial results of each share of it; then the rest from those.
 
-    Every reduction over that axis is a plain one, and none is inside another.
+    Every reduction over that axis is a plain one, and none is inside another. Those that are not `varying`
+    along these axes are left to the rest.
     """
     along = [s for s in cluster.stores if _varies(s, {over})]
     others = replace(cluster, stores=tuple(s for s in cluster.stores if s not in along))
     partials: list[Store] = []
     gathered: dict[Value, Value] = {}
-    for r, label in _labelled(others, over).items():
+    for r, label in _labelled(others, over, varying).items():
         (arg,), (identity,) = r.args, identities(r.monoid, kind_of(r))
         partial = replace(r, args=(op("where", share.holds(over), arg, identity),), name=label)
         store, load = _through_memory(cluster, f"partial_{label}", (share.part, *_kept(r)), partial)
@@ -222,11 +223,12 @@ def by_row(cluster: Cluster, rows: Set[Axis]) -> Kernels:
     return Cluster(f"{cluster.name}_rows", tuple(stores)), replace(rest, name=f"{cluster.name}_total")
 
 
-def _labelled(cluster: Cluster, over: Axis) -> dict[Reduce, str]:
-    """The reductions over the axis, each called after the first result that it is for."""
+def _labelled(cluster: Cluster, over: Axis, varying: Set[Axis]) -> dict[Reduce, str]:
+    """The reductions over the axis that are `varying` along others, each called after its first result."""
     found: dict[Reduce, str] = {}
     for store in cluster.stores:
-        for r in (v for v in walk(*store.roots) if isinstance(v, Reduce) and over in v.axes):
+        reduces = (v for v in walk(*store.roots) if isinstance(v, Reduce) and over in v.axes)
+        for r in (v for v in reduces if varying <= axes_of(v)):
             found.setdefault(r, fresh(r.name or store.buffer.name, found.values()))
     return found
 
