@@ -13,16 +13,12 @@ def out_window_0_kernel(x_ptr, out_ptr, H, W, n_elements, BLOCK: tl.constexpr, I
     largest = tl.full([BLOCK], -float("inf"), tl.float32)
     for kh in tl.static_range(3):
         ih = oh * 2 + kh - 1
-        mask = (ih >= 0) & (ih < H)
+        mask = (oh * 2 + kh >= 1) & (ih < H)
         for kw in tl.static_range(3):
             iw = ow * 2 + kw - 1
-            inside = mask & ((iw >= 0) & (iw < W))
-            x_mask = i_mask & inside
-            x = tl.load(
-                x_ptr + (i // ((W - 1) // 2 + 1) // ((H - 1) // 2 + 1) * H + ih) * W + iw,
-                mask=x_mask,
-                other=-float("inf"),
-            )
+            place = (i // ((W - 1) // 2 + 1) // ((H - 1) // 2 + 1) * H + ih) * W + iw
+            inside = mask & ((ow * 2 + kw >= 1) & (iw < W))
+            x = tl.load(x_ptr + place, mask=i_mask & inside, other=-float("inf"))
             largest = tl.maximum(largest, x, propagate_nan=tl.PropagateNan.ALL)
     tl.store(out_ptr + i, largest, mask=i_mask)
 
@@ -54,16 +50,12 @@ def out_lines_0_kernel(
     largest = tl.full([BLOCK_M, BLOCK_N], -float("inf"), tl.float32)
     for kh in tl.static_range(3):
         ih = row * 2 + kh - 1
-        mask_2 = (ih >= 0) & (ih < H)
+        mask_2 = (row * 2 + kh >= 1) & (ih < H)
         for kw in tl.static_range(3):
             iw = col * 2 + kw - 1
-            mask_3 = (iw >= 0) & (iw < W)
+            offsets = (outer * H + ih[:, None]) * W + iw[None, :]
+            mask_3 = (col * 2 + kw >= 1) & (iw < W)
             inside = mask_2[:, None] & mask_3[None, :]
-            x_mask = mask & inside
-            x = tl.load(
-                x_ptr + (outer * H + ih[:, None]) * W + iw[None, :],
-                mask=x_mask,
-                other=-float("inf"),
-            )
+            x = tl.load(x_ptr + offsets, mask=mask & inside, other=-float("inf"))
             largest = tl.maximum(largest, x, propagate_nan=tl.PropagateNan.ALL)
     tl.store(out_ptr + (outer * n_rows + row[:, None]) * n_cols + col[None, :], largest, mask=mask)

@@ -26,6 +26,7 @@ def tidied(source: str) -> str:
     blocks = [n for n in ast.walk(function) if isinstance(n, ast.FunctionDef | ast.For | ast.If)]
     for block in blocks:
         _inline_all(block.body, function)
+    _Sums().visit(function)
     _rename(function)
     ast.fix_missing_locations(function)
     text = re.sub(r'^(\s*)"# (.*)"$', r"\1# \2", _text(function), flags=re.M)
@@ -105,6 +106,23 @@ class _Put(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         return self.value if node.id == self.name and isinstance(node.ctx, ast.Load) else node
+
+
+class _Sums(ast.NodeTransformer):
+    """A difference for the sum with a negative, which rounds alike; a pointer and offsets term by term."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        match node:
+            case ast.BinOp(left, ast.Add(), ast.UnaryOp(ast.USub(), right)):
+                return ast.BinOp(left, ast.Sub(), right)
+            case ast.BinOp(left, ast.Add(), ast.BinOp(ast.UnaryOp(ast.USub(), x), ast.Mult(), y)):
+                return ast.BinOp(left, ast.Sub(), ast.BinOp(x, ast.Mult(), y))
+            case ast.BinOp(ast.Name(id=pointer), ast.Add(), ast.BinOp(x, ast.Add(), y)) if pointer.endswith(
+                "_ptr"
+            ):
+                return ast.BinOp(self.visit(ast.BinOp(node.left, ast.Add(), x)), ast.Add(), y)
+        return node
 
 
 def _rename(function: ast.FunctionDef) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from pytorch_to_triton.draft.emit.kernel import Grid, PrintedKernel, printed, signature
-from pytorch_to_triton.draft.file.lines import INDENT, WIDTH, Lines, listed, tuple_text
+from pytorch_to_triton.draft.file.lines import INDENT, WIDTH, Lines, as_written, in_names, listed, tuple_text
 from pytorch_to_triton.draft.groups import Group
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.values import Buffer, Cluster
@@ -127,8 +127,9 @@ def launches(
         known: dict[str, str] = {}
         for kernel in choice.kernels:
             fresh = {n: t for n, t in kernel.printed.size_sources.items() if known.get(n) != t}
-            lines += [(f"{n} = {text}",) for n, text in fresh.items()]
             known |= fresh
+            named_first = sorted(fresh.items(), key=lambda item: len(item[1]))
+            lines += [(f"{n} = {as_written(text, known)}",) for n, text in named_first]
             for buffer in dict.fromkeys(kernel.printed.stores):
                 if buffer.name not in own:
                     dtype = f"{buffer.like}.dtype" if buffer.like else f"torch.{buffer.dtype}"
@@ -309,13 +310,6 @@ def launch(kernel: Kernel, stage: Stage, tuned: Mapping[str, Config], setting: s
     grid = grid_at_run_time(made) if at_run_time else grid_of(made, values)
     given = [*(b.name for b in made.buffers), *made.sizes, *(a.name for a in made.arguments)]
     return [*lines, above + call(made.name, grid, given, keywords)]
-
-
-def in_names(text: str, sources: Mapping[str, str]) -> str:
-    """Python over the sizes with what `run` has computed already by its name."""
-    for name, source in sorted(sources.items(), key=lambda item: -len(item[1])):
-        text = text.replace(source, name) if not source.isidentifier() else text
-    return text
 
 
 def like(buffer: Buffer, dtype: str, models: Mapping[Memory, str]) -> str:

@@ -1,9 +1,9 @@
-"""Long lines of a drafted file, broken as a person would, and how run chooses by dtypes."""
+"""Lines of a drafted file as a person would write and break them, and how run chooses by dtypes."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from itertools import takewhile
 
 from pytorch_to_triton.draft.emit.tidy import broken
@@ -110,3 +110,39 @@ def decided(conditions: Sequence[str], parts: Sequence[Sequence[Lines]]) -> list
         text += [f"    {line}" for line in lines or ["pass"]]
     text += ["else:", *(f"    {line}" for line in inside[-1])] if after and inside[-1] else inside[-1]
     return text + [line for lines in parts[-1][len(parts[-1]) - after :] for line in lines]
+
+
+def in_names(text: str, sources: Mapping[str, str]) -> str:
+    """Python over the sizes with what `run` has computed already by its name."""
+    for name, source in sorted(sources.items(), key=lambda item: -len(item[1])):
+        text = text.replace(source, name) if not source.isidentifier() else text
+    return text
+
+
+def as_written(text: str, known: Mapping[str, str]) -> str:
+    """A size as a person writes it: by the names of others, and how many blocks hold a number by `cdiv`."""
+    others = {name: source for name, source in known.items() if len(source) < len(text)}
+    return ast.unparse(_Blocks().visit(ast.parse(in_names(text, others), mode="eval")))
+
+
+class _Blocks(ast.NodeTransformer):
+    """`(n + 63) // 64`, and `(n - 1) // block + 1`, as `cdiv`."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        match node:
+            case ast.BinOp(
+                ast.BinOp(n, ast.Add(), ast.Constant(int(above))), ast.FloorDiv(), ast.Constant(int(block))
+            ) if above == block - 1:
+                return _cdiv(n, ast.Constant(block))
+            case ast.BinOp(
+                ast.BinOp(ast.BinOp(n, ast.Sub(), ast.Constant(1)), ast.FloorDiv(), block),
+                ast.Add(),
+                ast.Constant(1),
+            ):
+                return _cdiv(n, block)
+        return node
+
+
+def _cdiv(n: ast.expr, block: ast.expr) -> ast.expr:
+    return ast.Call(ast.Name("cdiv"), [n, block], [])

@@ -197,6 +197,11 @@ def _sum(v: Map, a: Value, b: Value) -> Value:
             _is_quotient(high, i, n, m) and (by := size_of(n)) is not None and (top := size_of(k)) is not None
         ):
             return remainder(i, by * top)
+        # i//N*N + (i%N - c)
+        case Map(fn="mul", args=(high, n)), Map(
+            fn="add" | "sub" as fn, args=(Map(fn="mod", args=(i, m)), Const() as c)
+        ) if _is_quotient(high, i, n, m):
+            return plus(i, c) if fn == "add" else minus(i, c)
         # h*(N*M) + i*M
         case Map(fn="mul", args=(h, n)), Map(fn="mul", args=(i, m)) if (
             (whole := size_of(n)) is not None and (by := size_of(m)) is not None and sizes.divides(by, whole)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial, reduce
 
 from pytorch_to_triton.draft.ir.functions import FUNCTIONS
-from pytorch_to_triton.draft.ir.indices import extent, is_less, simplified
+from pytorch_to_triton.draft.ir.indices import bound, extent, is_less, simplified
 from pytorch_to_triton.draft.ir.monoids import SUM
 from pytorch_to_triton.draft.ir.sizes import Size, equal, product
 from pytorch_to_triton.draft.ir.values import (
@@ -144,6 +144,10 @@ def decided(v: Value) -> Value:
     match v:
         case Map(fn=fn, args=(a, b)) if fn in COMPARED and (truth := _compared(fn, a, b)) is not None:
             return Const(truth)
+        case Map(
+            fn="lt" | "ge", args=(Map(fn="add" | "sub" as way, args=(x, Const() as p)), Const() as q)
+        ) if bound(x) is not None:
+            return Map(v.fn, (x, Const(q.value - p.value if way == "add" else q.value + p.value)), v.name)
         case Map(fn="and", args=(Const(value=True), x) | (x, Const(value=True))):
             return x
         case Map(fn="and", args=(Const(value=False), _) | (_, Const(value=False))):

@@ -218,9 +218,9 @@ def larger(a: Size, b: Size | int) -> Size:
     return sympy.Max(a, b)
 
 
-def ceiling(a: Size, b: int) -> Size:
+def ceiling(a: Size, b: Size | int) -> Size:
     """How many pieces of b elements hold a."""
-    return FloorDiv(a + b - 1, sympy.Integer(b))
+    return FloorDiv(a + b - 1, sympy.sympify(b))
 
 
 def value(expression: Size, dims: Mapping[str, int]) -> int:

@@ -183,7 +183,7 @@ def shared(row: Axis, beside: sizes.Size, most: sizes.Size | None = None) -> Sha
     """The rows of a program, where so many programs stand beside each other for the same rows; in `most`
     shares, if there is such a limit."""
     programs = sizes.FloorDiv(sizes.size(PROGRAMS), sizes.larger(beside, 1))
-    return Share.of(row, sizes.larger(programs if most is None else sizes.smaller(programs, most), 1))
+    return Share.of(row, programs if most is None else sizes.smaller(programs, most))
 
 
 def walked_down(cluster: Cluster, share: Share, col: tuple[Axis, ...], each: int = 1) -> Schedule:

@@ -151,6 +151,6 @@ def ahead(tiles: Tiles, step: tuple[str, str], n_loads: int, shape: tuple[Size, 
     """
     taken, elements = step
     n_rows, length = shape
-    has_next = f"({sizes.text(n_rows)} > {PROGRAMS}{'' if taken == '1' else f' * {taken}'})"
+    has_next = f"{sizes.text(n_rows)} > {PROGRAMS}{'' if taken == '1' else f' * {taken}'}"
     two, three = (stages(n_loads, elements, more, length, has_next) for more in (1, 2))
     return (*({**tile, "STAGES": two} for tile in tiles), {**tiles[0], "STAGES": three})

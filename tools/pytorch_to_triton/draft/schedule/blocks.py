@@ -106,22 +106,22 @@ def stages(n_loads: int, tile: str, more: int, lanes: Size, has_next: str = "") 
     `has_next` says where it has more than one turn: what is copied to shared memory for a single one takes
     the room of other programs.
     """
-    fitting = f"min({AHEAD // (4 * max(n_loads, 1))} // ({tile}), {more})"
-    return where_wide(f"{fitting} * {has_next}" if has_next else fitting, lanes)
+    return where_wide(f"min({AHEAD // (4 * max(n_loads, 1))} // ({tile}), {more})", lanes, has_next)
 
 
-def where_wide(more: str, lanes: Size) -> str:
+def where_wide(more: str, lanes: Size, has_next: str = "") -> str:
     """Stages of a loop with `more` tiles on their way, which are worth it where 16 bytes are copied at once.
 
     Rows of other lengths begin anywhere: copied by single elements, a tile lies across its rows in shared
     memory, and takes several times as long to write and read.
     """
-    if sizes.divides(sizes.size(WIDE), lanes):
-        return f"1 + {more}"
-    if lanes.is_Integer:
+    several, text = str(1 + int(more)) if more.isdigit() else f"1 + {more}", sizes.text(lanes)
+    always = sizes.divides(sizes.size(WIDE), lanes)
+    if lanes.is_Integer and not always:
         return "1"
-    text = sizes.text(lanes)
-    return f"1 + {more} * ({text if text.isidentifier() else f'({text})'} % {WIDE} == 0)"
+    is_wide = "" if always else f"{text if text.isidentifier() else f'({text})'} % {WIDE} == 0"
+    asked = " and ".join(filter(None, (has_next, is_wide)))
+    return f"{several} if {asked} else 1" if asked else several
 
 
 def within(configs: Sequence[Config], lengths: Mapping[str, Size]) -> tuple[Config, ...]:

@@ -40,9 +40,9 @@ class Share:
 
     @classmethod
     def of(cls, axis: Axis, programs: Size, least: int = LEAST_SHARE) -> Share:
-        """The axis in shares of at least so many elements, for at most so many programs."""
-        length = sizes.larger(sizes.FloorDiv(axis.size + programs - 1, programs), least)
-        return cls(Axis("part", sizes.smaller(sizes.ceiling(axis.size, least), programs)), length)
+        """The axis in shares of at least so many elements, for one program or more and at most so many."""
+        length = sizes.larger(sizes.ceiling(axis.size, sizes.larger(programs, 1)), least)
+        return cls(Axis("part", sizes.ceiling(axis.size, length)), length)
 
     def holds(self, axis: Axis) -> Value:
         """Whether the element at hand is in the share."""
