@@ -66,11 +66,29 @@ async def test_a_scalar_argument_keeps_its_name_beside_an_equal_literal(traced: 
 
 
 @pytest.mark.parametrize(
+    ("body", "source"),
+    [
+        ("x + eps ** 2", "eps ** 2"),
+        ("x + (1 - eps)", "1 - eps"),
+        ("x.add(x.exp(), alpha=-eps)", "-eps"),
+        ("x + (2 / eps + 1) * 3.5", "(2 / eps + 1) * 3.5"),
+    ],
+)
+async def test_what_python_computes_of_a_scalar_is_known_by_its_source(
+    body: str, source: str, traced: TracingText
+) -> None:
+    graph = (await traced(WITH_EPS + f"def f(x, eps=1e-5):\n    return {body}\n")).graph
+    (node,) = (n for n in graph.nodes if n.op == "aten.add.Tensor")
+    assert ScalarRef(name=source) in [*node.args, *node.kwargs.values()]
+    assert graph.fixed == ()
+
+
+@pytest.mark.parametrize(
     "body",
     [
         "return x.exp() if eps > 0.1 else x.sin()",
         "return x.exp() if eps > 0 else x.sin()",
-        "return x + eps ** 2",
+        "return x + abs(eps)",
     ],
 )
 async def test_a_scalar_that_shapes_the_computation_is_fixed_at_its_value(

@@ -48,6 +48,7 @@ CASES = {
     "honest/registered_operator": "M=3 N=8; M=5 N=9; M=5 N=9 x transposed",
     "honest/rotates_through_scratch": "M=9 N=300",
     "honest/row_mean": "M=2 N=8; M=3 N=9; M=3 N=9 x transposed",
+    "honest/sign_step_in_place": "M=7; M=1 nan in all; M=1000 p sliced, g sliced",
     "honest/silu": "N=8; N=9; N=9 x sliced",
     "honest/spin_lock_scale_grad": "M=30 N=64; M=31 N=65; M=31 N=65 normed transposed, grad transposed",
     "honest/square": "M=3 N=8; M=5 N=9; M=5 N=9 x transposed",

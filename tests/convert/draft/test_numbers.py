@@ -59,6 +59,7 @@ SIZES = {
 MIXED = {
     "a size times an argument": "return x * (k * x.shape[1]) + EPS",
     "a default that is a constant of the module": "return x + k + EPS",
+    "numbers computed of an argument": "return torch.add(x * (1 - k), x.exp(), alpha=-k / 2)",
 }
 FIXED = {
     "an argument that takes plain numbers only": "return F.layer_norm(x, x.shape[-1:], eps=1 / x.shape[1])",

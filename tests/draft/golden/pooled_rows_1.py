@@ -98,10 +98,7 @@ def out_apart_3_kernel(
     out_sum_1 = tl.load(out_sum_1_ptr + row, mask=row_mask)
     total_3 = out_sum_0 / out_sum_1.to(tl.float32)[:, None]
     out_sum_2 = tl.load(out_sum_2_ptr + row, mask=row_mask)
-    out = (
-        total_3
-        / tl.maximum(tl.sqrt(out_sum_2), 1e-12, propagate_nan=tl.PropagateNan.ALL)[:, None]
-    )
+    out = total_3 * tl.rsqrt(out_sum_2 + 1e-06)[:, None]
     tl.store(out_ptr + offsets, out, mask=mask)
 
 
@@ -131,10 +128,7 @@ def out_pooled_0_kernel(
         total += x * mask.to(tl.float32)[:, None]
         total_2 += mask.to(tl.int64)
     total_3 = total / total_2.to(tl.float32)[:, None]
-    out = (
-        total_3
-        / tl.maximum(tl.sqrt(tl.sum(total_3 * total_3, axis=1)), 1e-12, propagate_nan=tl.PropagateNan.ALL)[:, None]
-    )
+    out = total_3 * tl.rsqrt(tl.sum(total_3 * total_3, axis=1) + 1e-06)[:, None]
     tl.store(out_ptr + row[:, None] * D + col[None, :], out, mask=mask_2)
 
 
@@ -214,8 +208,5 @@ def out_in_shares_1_kernel(
         mask = tl.load(mask_ptr + outer * T + k, mask=k_mask, other=False)
         total_acc_2 += mask.to(tl.int64)
     total_3 = tl.sum(total_acc, axis=0) / tl.sum(total_acc_2, axis=0).to(tl.float32)
-    out = (
-        total_3
-        / tl.maximum(tl.sqrt(tl.sum(total_3 * total_3, axis=0)), 1e-12, propagate_nan=tl.PropagateNan.ALL)
-    )
+    out = total_3 * tl.rsqrt(tl.sum(total_3 * total_3, axis=0) + 1e-06)
     tl.store(out_ptr + outer * D + col, out, mask=col_mask)

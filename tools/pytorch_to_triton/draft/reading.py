@@ -11,7 +11,7 @@ from typing import Any
 from pytorch_to_triton.draft.defects import reason_of
 from pytorch_to_triton.draft.divisors import divisors_of
 from pytorch_to_triton.draft.exactness import exact_steps, made_exact
-from pytorch_to_triton.draft.fresh_names import fresh
+from pytorch_to_triton.draft.fresh_names import fresh, in_words
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.functions import Kind
 from pytorch_to_triton.draft.ir.monoids import WITHOUT_POSITION, identities
@@ -307,8 +307,12 @@ class _Reading:
                 return value
             case NonFinite(value=text):
                 return float(text)
-            case ScalarRef(name=name):
-                return Argument(name, name)
+            case ScalarRef(name=source) if source.isidentifier():
+                return Argument(source, source, is_of_sizes=False)
+            case ScalarRef(name=source):
+                if source not in self.numbers:
+                    self.numbers[source] = self._free(in_words(source))
+                return Argument(self.numbers[source], source, is_of_sizes=False)
             case SizeRef():
                 return self._size(argument)
             case ArgumentList(items=items):

@@ -8,7 +8,7 @@ from pytorch_to_triton.errors import BadDeclaration
 from pytorch_to_triton.inputs.text_span import TextSpan
 from pytorch_to_triton.schema.dtype import Scalar
 
-_WORDS = {"none": None, "null": None, "true": True, "false": False}
+_WORDS = {"None": None, "null": None, "True": True, "true": True, "False": False, "false": False}
 _BARS = re.compile(r"""'[^']*'|"[^"]*"|(\|)""")
 _FORM = "Values read 30.0|0.0 or silu|gelu|None; put quotes inside the string to pass it as one text."
 _KINDS = (
@@ -20,8 +20,8 @@ _LARGEST_SIZE = 10**18
 
 def plain_value(text: str) -> Scalar:
     """None, a bool or a number where the text spells one, else the text itself."""
-    if text.lower() in _WORDS:
-        return _WORDS[text.lower()]
+    if text in _WORDS:
+        return _WORDS[text]
     for number in (int, float):
         try:
             return number(text)
@@ -74,8 +74,9 @@ def kind_of(value: Scalar) -> str | None:
 
 
 def are_sizes(values: Sequence[Scalar]) -> bool:
-    """Whether all of them can be sizes: whole numbers from 0 on."""
-    return all(type(value) is int and 0 <= value < _LARGEST_SIZE for value in values)
+    """Whether all of them can be sizes: whole numbers from 1 on. With 0, which switches things off, they are
+    values."""
+    return all(type(value) is int and 0 < value < _LARGEST_SIZE for value in values)
 
 
 def as_text(label: str, values: Sequence[Scalar]) -> str:

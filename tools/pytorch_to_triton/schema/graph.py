@@ -24,10 +24,11 @@ class NodeRef(Value):
 
 
 class ScalarRef(Value):
-    """An argument that is one of the function's own float arguments."""
+    """An argument that is one of the function's own float arguments, or computed of some alone."""
 
     form: Literal["scalar"] = "scalar"
     name: str
+    """Python over the function's arguments, e.g. `beta`, `1 - beta`."""
 
 
 class SizeRef(Value):

@@ -123,8 +123,8 @@ def argument_text(argument: NodeArgument, operand: Operand) -> str:
     match argument:
         case NodeRef(name=name):
             return operand(name)
-        case ScalarRef(name=name):
-            return name
+        case ScalarRef(name=text):
+            return text
         case SizeRef(expression=text):
             return text
         case NonFinite(value=text):

@@ -148,7 +148,9 @@ class _Sample:
                 return x
             case Extent(size=size) if self.setting.dims_are_one:
                 return _at_dims_of_one(size)
-            case Argument(source=source) if (found := _of_sizes(source, self.rng)) is not None:
+            case Argument(source=source, is_of_sizes=True) if (
+                found := _of_sizes(source, self.rng)
+            ) is not None:
                 return found
             case Map(fn="lt", args=(Index(axis=a), n)) if a in self.axes and _is_size(n, a):
                 return False
@@ -238,8 +240,6 @@ class _Sample:
 
 def _of_sizes(source: str, rng: random.Random) -> float | None:
     """A number that `run` computes from sizes, which are positive: `math.sqrt(N)` is, too."""
-    if source.isidentifier():  # One of the function's own numbers.
-        return None
     try:
         return float(value_of(source, {n: rng.randrange(3, 1000) for n in sorted(names_in(source))}))
     except (ArithmeticError, ValueError, TypeError, BadDeclaration):

@@ -105,8 +105,10 @@ class Argument(Value):
 
     name: str
     source: str
-    """Python over the dims and `run`'s arguments."""
+    """Python over the dims or `run`'s arguments."""
     kind: Kind = "float"
+    is_of_sizes: bool = True
+    """Whether `run` computes it from sizes, which are positive."""
 
 
 @node

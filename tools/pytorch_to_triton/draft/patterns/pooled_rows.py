@@ -20,7 +20,7 @@ EXAMPLES = (
     "def pooled(x: 'float32[B, T, D]'):\n    return torch.softmax(x.mean(dim=1), dim=-1)",
     "def embedded(x: 'float32[B, T, D]', mask: 'bool[B, T]'):\n"
     "    total = (x * mask[:, :, None]).sum(1) / mask.sum(1, keepdim=True)\n"
-    "    return torch.nn.functional.normalize(total, dim=-1)",
+    "    return total * torch.rsqrt(total.square().sum(-1, keepdim=True) + 1e-6)",
 )
 TRAITS = Traits()
 LARGEST_IN_REGISTERS = 8192

@@ -49,7 +49,7 @@ from .graph_writer import (
 from .joint import OwnBackward, grad_names, halves, joint, own_backwards, without_lines
 from .numbers_in_graph import known_constants
 from .saving import saved_by
-from .scalars import DependsOnScalar, bind_scalars, paired
+from .scalars import DependsOnScalar, bind_scalars, paired, with_notes
 from .source_names import SourceNames, name_nodes
 from .symbolic import answers_kept, pools_stay_symbolic, sizes_stay_symbolic
 
@@ -165,7 +165,7 @@ def with_scalars(
     Raises DependsOnScalar where another value gives other operators, or meets no tensor as it is.
     """
     bound: list[Any] = graph["nodes"]
-    nodes = bound
+    nodes, notes = bound, tracer.notes
     for value, factor in zip(OTHER_VALUES, NEAR, strict=True) if floats else ():
         replaced = {
             name: (factor * constants[name] if is_near else value) + i * STEP
@@ -174,7 +174,7 @@ def with_scalars(
         other = tracer.trace({**constants, **replaced})
         if other["result"] != graph["result"]:
             raise DependsOnScalar("a result is computed from a float argument alone")
-        bound = [bind_scalars(a, b, constants, replaced) for a, b in paired(nodes, other["nodes"])]
+        bound = [bind_scalars(a, b, notes, tracer.notes) for a, b in paired(nodes, other["nodes"])]
     return bound
 
 
@@ -216,6 +216,8 @@ class ExportTracer:
         self.examples = [*given.values(), *state.values(), *map(example, as_long)]
         self.setting = setting
         self.buffers = updatable(loaded)
+        self.notes: dict[str, float] = {}
+        """The float arguments of the last trace, and what Python computed of them, by their source."""
 
     def trace(self, constants: Mapping[str, Any]) -> dict[str, Any]:
         """One trace, as the JSON of schema/graph.py's Graph but for `fixed`."""
@@ -292,8 +294,9 @@ class ExportTracer:
 
     def _exported(self, constants: Mapping[str, Any]) -> "Exported":
         names = [spec["name"] for spec in self.inputs]
-        constants = {**constants, **self.packings}
-        module = ExportedCall(self.loaded, names, constants, self.buffers, self.sizes)
+        self.notes = {}
+        given = {**with_notes(constants, self.notes), **self.packings}
+        module = ExportedCall(self.loaded, names, given, self.buffers, self.sizes)
         shapes = tuple(
             {i: Dim.STATIC if size.isdigit() else Dim.AUTO for i, size in enumerate(spec["shape"])}
             for spec in self.inputs

@@ -1,11 +1,63 @@
-"""Float arguments told apart from literals, by the nodes of two traces with different values."""
+"""Float arguments told apart from literals, by the nodes of two traces with different values.
 
-from collections.abc import Mapping
+What Python computes of them before a tensor meets it, such as `1 - beta`, is known by its value: the
+arguments note what is computed of them.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
 from typing import Any
+
+OPERATORS = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "pow": "**"}
 
 
 class DependsOnScalar(Exception):
     """A float argument affects the computation in a way that traces cannot tell from a constant."""
+
+
+class NotedFloat(float):
+    """A float argument, or what is computed of some: it notes each by its source, with the value."""
+
+    source: str
+    notes: dict[str, float]
+
+    def __neg__(self) -> NotedFloat:
+        return noted(f"-({self.source})", -float(self), self.notes)
+
+
+def noted(source: str, value: float, notes: dict[str, float]) -> NotedFloat:
+    """The number as one that notes what is computed of it."""
+    number = NotedFloat(value)
+    number.source, number.notes = ast.unparse(ast.parse(source, mode="eval")), notes
+    notes[number.source] = value
+    return number
+
+
+def _operation(name: str, sign: str, *, reflected: bool) -> Callable[[NotedFloat, Any], Any]:
+    compute = getattr(operator, name)
+
+    def operation(own: NotedFloat, other: Any) -> Any:
+        operands = (other, own) if reflected else (own, other)
+        value = compute(*(float(x) if isinstance(x, NotedFloat) else x for x in operands))
+        if type(value) is not float or type(other) not in (int, float, NotedFloat):
+            return value
+        first, second = (x.source if isinstance(x, NotedFloat) else repr(x) for x in operands)
+        return noted(f"({first}) {sign} ({second})", value, own.notes)
+
+    return operation
+
+
+for _name, _sign in OPERATORS.items():
+    setattr(NotedFloat, f"__{_name}__", _operation(_name, _sign, reflected=False))
+    setattr(NotedFloat, f"__r{_name}__", _operation(_name, _sign, reflected=True))
+
+
+def with_notes(constants: Mapping[str, Any], notes: dict[str, float]) -> dict[str, Any]:
+    """The constants, of which the floats note what is computed of them."""
+    return {n: noted(n, v, notes) if type(v) is float else v for n, v in constants.items()}
 
 
 def paired(first: list[dict[str, Any]], second: list[dict[str, Any]]) -> list[tuple[Any, Any]]:
@@ -15,21 +67,24 @@ def paired(first: list[dict[str, Any]], second: list[dict[str, Any]]) -> list[tu
     return list(zip(first, second, strict=True))
 
 
-def bind_scalars(first: Any, second: Any, constants: Mapping[str, Any], replaced: Mapping[str, float]) -> Any:
-    """`first` with every literal that follows a float argument replaced by a reference to it."""
+def bind_scalars(first: Any, second: Any, notes: Mapping[str, float], others: Mapping[str, float]) -> Any:
+    """`first` with every literal that follows a float argument replaced by a reference to it.
+
+    `notes`, `others`: the values of the arguments, and of what is computed of them, in either trace.
+    """
     if isinstance(first, dict) and first.get("form") == "literal":
         if first == second:
             return first
-        for name, value in replaced.items():
-            if second["value"] == value and first["value"] == constants[name]:
-                return {"form": "scalar", "name": name}
+        for source, value in notes.items():
+            if first["value"] == value and second["value"] == others.get(source):
+                return {"form": "scalar", "name": source}
         raise DependsOnScalar(
             f"{first['value']!r} is computed from a float argument before it meets a tensor"
         )
     if isinstance(first, dict) and first.get("form") == "size" and first != second:
         raise DependsOnScalar(f"{first['expression']} is computed from a float argument and sizes")
     if isinstance(first, dict):
-        return {key: bind_scalars(first[key], second[key], constants, replaced) for key in first}
+        return {key: bind_scalars(first[key], second[key], notes, others) for key in first}
     if isinstance(first, list):
-        return [bind_scalars(a, b, constants, replaced) for a, b in zip(first, second, strict=True)]
+        return [bind_scalars(a, b, notes, others) for a, b in zip(first, second, strict=True)]
     return first
