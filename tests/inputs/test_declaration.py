@@ -202,7 +202,7 @@ def test_arguments_carry_shapes_ranges_and_chosen_dtypes() -> None:
     x, t, xs_0, xs, eps = declaration.arguments({"M": 7, "N": 64}, {"x": "bfloat16"})
     assert x == TensorArgument(name="x", dtype="bfloat16", shape=(7, 64))
     assert t == TensorArgument(name="t", dtype="int64", shape=(7,), low=0, high=64)
-    assert xs_0 == TensorArgument(name="xs_0", dtype="uint8", shape=(7,), low=0, high=100)
+    assert xs_0 == TensorArgument(name="xs_0", dtype="uint8", shape=(7,), low=0, high=256)
     assert xs == PackedArgument(name="xs", packing=Packing(kind="list", items=("xs_0",)))
     assert eps == ConstantArgument(name="eps", value=1e-5)
 

@@ -41,12 +41,11 @@ def out_in_passes_0_kernel(
     rsqrt = tl.rsqrt(var + 1e-05)
     for start in range(0, M, BLOCK_K):
         row = start + tl.arange(0, BLOCK_K)
-        offsets = row[:, None].to(INDEX) * N + col[None, :]
         row_mask = row < M
         mask = row_mask[:, None] & col_mask[None, :]
-        x = tl.load(x_ptr + offsets, mask=mask)
+        x = tl.load(x_ptr + row[:, None].to(INDEX) * N + col[None, :], mask=mask)
         out = (x - ratio[None, :]) * rsqrt[None, :]
-        tl.store(out_ptr + offsets, out, mask=mask)
+        tl.store(out_ptr + row[:, None].to(INDEX) * N + col[None, :], out, mask=mask)
 
 
 @triton.jit
@@ -77,8 +76,8 @@ def out_staged_0_kernel(
     )
     count = tl.minimum(M - part * 256, 256).to(tl.float32)
     chunk_mean = tl.sum(x, axis=0) / count
-    difference = x - chunk_mean[None, :]
     tl.store(partial_mean_ptr + part * N + col, chunk_mean, mask=col_mask)
+    difference = x - chunk_mean[None, :]
     tl.store(
         partial_squares_ptr + part * N + col,
         tl.sum(tl.where(inside[:, None], difference * difference, 0.0), axis=0),
@@ -118,11 +117,16 @@ def out_staged_1_kernel(
     for start in range(0, n_parts, BLOCK_K):
         part = start + tl.arange(0, BLOCK_K)
         part_mask = part < n_parts
-        offsets = part[:, None].to(INDEX) * N + col[None, :]
         mask = part_mask[:, None] & col_mask[None, :]
-        partial_squares = tl.load(partial_squares_ptr + offsets, mask=mask)
+        partial_squares = tl.load(
+            partial_squares_ptr + part[:, None].to(INDEX) * N + col[None, :],
+            mask=mask,
+        )
         count = tl.minimum(M - part * 256, 256).to(tl.float32)
-        partial_mean = tl.load(partial_mean_ptr + offsets, mask=mask)
+        partial_mean = tl.load(
+            partial_mean_ptr + part[:, None].to(INDEX) * N + col[None, :],
+            mask=mask,
+        )
         difference = partial_mean - mean[None, :]
         total_acc_2 += tl.where(
             part_mask[:, None],
@@ -152,16 +156,15 @@ def out_staged_2_kernel(
     pid_row = pid // n_col_blocks
     row = pid_row * BLOCK_M + tl.arange(0, BLOCK_M)
     col = pid_col * BLOCK_N + tl.arange(0, BLOCK_N)
-    offsets = row[:, None] * N + col[None, :]
     row_mask = row < M
     col_mask = col < N
     mask = row_mask[:, None] & col_mask[None, :]
-    x = tl.load(x_ptr + offsets, mask=mask)
+    x = tl.load(x_ptr + row[:, None] * N + col[None, :], mask=mask)
     out_mean_0 = tl.load(out_mean_0_ptr + col, mask=col_mask)
     out_squares_0 = tl.load(out_squares_0_ptr + col, mask=col_mask)
     var = out_squares_0 / M
     out = (x - out_mean_0[None, :]) * tl.rsqrt(var + 1e-05)[None, :]
-    tl.store(out_ptr + offsets, out, mask=mask)
+    tl.store(out_ptr + row[:, None] * N + col[None, :], out, mask=mask)
 
 
 @triton.jit
@@ -177,13 +180,12 @@ def out_in_registers_0_kernel(
     """Taken where M <= 512."""
     col = tl.program_id(0).to(INDEX) * BLOCK_N + tl.arange(0, BLOCK_N)
     row = tl.arange(0, BLOCK_K)
-    offsets = row[:, None].to(INDEX) * N + col[None, :]
     row_mask = row < M
     col_mask = col < N
     mask = row_mask[:, None] & col_mask[None, :]
-    x = tl.load(x_ptr + offsets, mask=mask, other=0.0)
+    x = tl.load(x_ptr + row[:, None].to(INDEX) * N + col[None, :], mask=mask, other=0.0)
     ratio = tl.sum(x, axis=0) / M
     difference = x - ratio[None, :]
     var = tl.sum(tl.where(row_mask[:, None], difference * difference, 0.0), axis=0) / M
     out = difference * tl.rsqrt(var + 1e-05)[None, :]
-    tl.store(out_ptr + offsets, out, mask=mask)
+    tl.store(out_ptr + row[:, None].to(INDEX) * N + col[None, :], out, mask=mask)

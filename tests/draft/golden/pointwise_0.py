@@ -42,12 +42,11 @@ def out_rows_0_kernel(
     pid_row = pid // n_col_blocks
     row = pid_row * BLOCK_M + tl.arange(0, BLOCK_M)
     col = pid_col * BLOCK_N + tl.arange(0, BLOCK_N)
-    offsets = row[:, None] * N + col[None, :]
     row_mask = row < M
     col_mask = col < N
     mask = row_mask[:, None] & col_mask[None, :]
-    x = tl.load(x_ptr + offsets, mask=mask)
+    x = tl.load(x_ptr + row[:, None] * N + col[None, :], mask=mask)
     b = tl.load(b_ptr + col, mask=col_mask)
     total = x + b[None, :]
     out = total * tl.sigmoid(total)
-    tl.store(out_ptr + offsets, out, mask=mask)
+    tl.store(out_ptr + row[:, None] * N + col[None, :], out, mask=mask)

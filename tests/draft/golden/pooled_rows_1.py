@@ -90,16 +90,15 @@ def out_apart_3_kernel(
     pid_row = pid // n_col_blocks
     row = pid_row * BLOCK_M + tl.arange(0, BLOCK_M)
     col = pid_col * BLOCK_N + tl.arange(0, BLOCK_N)
-    offsets = row[:, None] * D + col[None, :]
     row_mask = row < B
     col_mask = col < D
     mask = row_mask[:, None] & col_mask[None, :]
-    out_sum_0 = tl.load(out_sum_0_ptr + offsets, mask=mask)
+    out_sum_0 = tl.load(out_sum_0_ptr + row[:, None] * D + col[None, :], mask=mask)
     out_sum_1 = tl.load(out_sum_1_ptr + row, mask=row_mask)
     total_3 = out_sum_0 / out_sum_1.to(tl.float32)[:, None]
     out_sum_2 = tl.load(out_sum_2_ptr + row, mask=row_mask)
     out = total_3 * tl.rsqrt(out_sum_2 + 1e-06)[:, None]
-    tl.store(out_ptr + offsets, out, mask=mask)
+    tl.store(out_ptr + row[:, None] * D + col[None, :], out, mask=mask)
 
 
 @triton.jit

@@ -333,9 +333,13 @@ def out_in_shares_0_kernel(
     for start in tl.range(first_row, end_row, BLOCK_M, num_stages=STAGES):
         row = start + tl.arange(0, BLOCK_M)
         row_mask = row < end_row
-        offsets = row[:, None] * N + col[None, :]
         mask = row_mask[:, None] & col_mask[None, :]
-        y = tl.load(y_ptr + offsets, mask=mask, other=-float("inf"), eviction_policy="evict_first")
+        y = tl.load(
+            y_ptr + row[:, None] * N + col[None, :],
+            mask=mask,
+            other=-float("inf"),
+            eviction_policy="evict_first",
+        )
         y_max = tl.max(y, axis=1)
         numerator = tl.exp(y - y_max[:, None])
         denominator = tl.sum(numerator, axis=1)
@@ -345,7 +349,12 @@ def out_in_shares_0_kernel(
             float("nan"),
             tl.where(ratio == 0.0, 0.0, ratio * tl.log(ratio)),
         )
-        x = tl.load(x_ptr + offsets, mask=mask, other=-float("inf"), eviction_policy="evict_first")
+        x = tl.load(
+            x_ptr + row[:, None] * N + col[None, :],
+            mask=mask,
+            other=-float("inf"),
+            eviction_policy="evict_first",
+        )
         x_max = tl.max(x, axis=1)
         shifted = x - x_max[:, None]
         log_sum = tl.log(tl.sum(tl.exp(shifted), axis=1))

@@ -142,16 +142,15 @@ def out_staged_2_kernel(
     pid_row = pid // n_col_blocks
     row = pid_row * BLOCK_M + tl.arange(0, BLOCK_M)
     col = pid_col * BLOCK_N + tl.arange(0, BLOCK_N)
-    offsets = row[:, None] * N + col[None, :]
     row_mask = row < M
     col_mask = col < N
     mask = row_mask[:, None] & col_mask[None, :]
-    x = tl.load(x_ptr + offsets, mask=mask)
+    x = tl.load(x_ptr + row[:, None] * N + col[None, :], mask=mask)
     out_x_max_0 = tl.load(out_x_max_0_ptr + row, mask=row_mask)
     numerator = tl.exp(x - out_x_max_0[:, None])
     out_denominator_0 = tl.load(out_denominator_0_ptr + row, mask=row_mask)
     out = numerator / out_denominator_0[:, None]
-    tl.store(out_ptr + offsets, out, mask=mask)
+    tl.store(out_ptr + row[:, None] * N + col[None, :], out, mask=mask)
 
 
 @triton.jit
@@ -167,13 +166,12 @@ def out_in_registers_0_kernel(
     """Taken where N <= 16384."""
     row = tl.program_id(0).to(INDEX) * BLOCK_M + tl.arange(0, BLOCK_M)
     col = tl.arange(0, BLOCK_N)
-    offsets = row[:, None] * N + col[None, :]
     row_mask = row < M
     col_mask = col < N
     mask = row_mask[:, None] & col_mask[None, :]
-    x = tl.load(x_ptr + offsets, mask=mask, other=-float("inf"))
+    x = tl.load(x_ptr + row[:, None] * N + col[None, :], mask=mask, other=-float("inf"))
     x_max = tl.max(x, axis=1)
     numerator = tl.exp(x - x_max[:, None])
     denominator = tl.sum(numerator, axis=1)
     out = numerator / denominator[:, None]
-    tl.store(out_ptr + offsets, out, mask=mask)
+    tl.store(out_ptr + row[:, None] * N + col[None, :], out, mask=mask)

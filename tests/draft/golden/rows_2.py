@@ -97,15 +97,14 @@ def out_staged_2_kernel(
     pid_row = pid // n_col_blocks
     row = pid_row * BLOCK_M + tl.arange(0, BLOCK_M)
     col = pid_col * BLOCK_N + tl.arange(0, BLOCK_N)
-    offsets = row[:, None] * N + col[None, :]
     row_mask = row < M
     col_mask = col < N
     mask = row_mask[:, None] & col_mask[None, :]
-    x = tl.load(x_ptr + offsets, mask=mask)
+    x = tl.load(x_ptr + row[:, None] * N + col[None, :], mask=mask)
     out_max_0 = tl.load(out_max_0_ptr + row, mask=row_mask)
     ratio = out_max_0 * (1.0 / 127.0)
     out = libdevice.rint(quotient_rn(x, ratio[:, None])).to(tl.int32).to(tl.int8)
-    tl.store(out_ptr + offsets, out, mask=mask)
+    tl.store(out_ptr + row[:, None] * N + col[None, :], out, mask=mask)
 
 
 @triton.jit
@@ -121,14 +120,13 @@ def out_in_registers_0_kernel(
     """Taken where N <= 16384."""
     row = tl.program_id(0).to(INDEX) * BLOCK_M + tl.arange(0, BLOCK_M)
     col = tl.arange(0, BLOCK_N)
-    offsets = row[:, None] * N + col[None, :]
     row_mask = row < M
     col_mask = col < N
     mask = row_mask[:, None] & col_mask[None, :]
-    x = tl.load(x_ptr + offsets, mask=mask)
+    x = tl.load(x_ptr + row[:, None] * N + col[None, :], mask=mask)
     ratio = (
         tl.reduce(tl.where(col_mask[None, :], tl.abs(x), -float("inf")), axis=1, combine_fn=nan_max)
         * (1.0 / 127.0)
     )
     out = libdevice.rint(quotient_rn(x, ratio[:, None])).to(tl.int32).to(tl.int8)
-    tl.store(out_ptr + offsets, out, mask=mask)
+    tl.store(out_ptr + row[:, None] * N + col[None, :], out, mask=mask)

@@ -119,8 +119,8 @@ def out_staged_0_kernel(
     x = tl.load(x_ptr + row * 4 * N + col, mask=inside, other=0.0)
     count = tl.minimum(4 * N - part * 4096, 4096).to(tl.float32)
     chunk_mean = tl.sum(x, axis=0) / count
-    difference = x - chunk_mean
     tl.store(partial_mean_ptr + part * n_rows + row, chunk_mean)
+    difference = x - chunk_mean
     tl.store(
         partial_squares_ptr + part * n_rows + row,
         tl.sum(tl.where(inside, difference * difference, 0.0), axis=0),
@@ -190,11 +190,10 @@ def out_staged_2_kernel(
     pid_row = pid // n_col_blocks
     row = pid_row * BLOCK_M + tl.arange(0, BLOCK_M)
     col = pid_col * BLOCK_N + tl.arange(0, BLOCK_N)
-    offsets = row[:, None] * N + col[None, :]
     row_mask = row < n_rows
     col_mask = col < N
     mask = row_mask[:, None] & col_mask[None, :]
-    x = tl.load(x_ptr + offsets, mask=mask)
+    x = tl.load(x_ptr + row[:, None] * N + col[None, :], mask=mask)
     out_mean_0 = tl.load(out_mean_0_ptr + row // 4, mask=row_mask)
     centered = x - out_mean_0[:, None]
     out_squares_0 = tl.load(out_squares_0_ptr + row // 4, mask=row_mask)
@@ -204,7 +203,7 @@ def out_staged_2_kernel(
     normed = centered * rstd[:, None] * weight[:, None]
     time = tl.load(time_ptr + row, mask=row_mask)
     out = normed * tl.sigmoid(time)[:, None]
-    tl.store(out_ptr + offsets, out, mask=mask)
+    tl.store(out_ptr + row[:, None] * N + col[None, :], out, mask=mask)
 
 
 @triton.jit
@@ -224,11 +223,14 @@ def out_in_registers_0_kernel(
     row = tl.program_id(0).to(INDEX) * BLOCK_M + tl.arange(0, BLOCK_M)
     channel = tl.arange(0, BLOCK_C)
     col = tl.arange(0, BLOCK_N)
-    offsets = (row[:, None, None] * 4 + channel[None, :, None]) * N + col[None, None, :]
     row_mask = row < n_rows
     col_mask = col < N
     mask = row_mask[:, None] & col_mask[None, :]
-    x = tl.load(x_ptr + offsets, mask=mask[:, None, :], other=0.0)
+    x = tl.load(
+        x_ptr + (row[:, None, None] * 4 + channel[None, :, None]) * N + col[None, None, :],
+        mask=mask[:, None, :],
+        other=0.0,
+    )
     mean = tl.sum(tl.sum(x, axis=2), axis=1) / (4 * N)
     centered = x - mean[:, None, None]
     var = (
@@ -241,4 +243,8 @@ def out_in_registers_0_kernel(
     normed = centered * rstd[:, None, None] * weight[:, :, None]
     time = tl.load(time_ptr + row[:, None] * 4 + channel[None, :], mask=row_mask[:, None])
     out = normed * tl.sigmoid(time)[:, :, None]
-    tl.store(out_ptr + offsets, out, mask=mask[:, None, :])
+    tl.store(
+        out_ptr + (row[:, None, None] * 4 + channel[None, :, None]) * N + col[None, None, :],
+        out,
+        mask=mask[:, None, :],
+    )

@@ -58,11 +58,10 @@ def out_3_apart_1_kernel(
     total_acc_2 = tl.zeros([BLOCK_K, BLOCK_N], tl.float32)
     for start in range(0, M, BLOCK_K):
         row = start + tl.arange(0, BLOCK_K)
-        offsets = row[:, None].to(INDEX) * N + col[None, :]
         row_mask = row < M
         mask = row_mask[:, None] & col_mask[None, :]
-        g = tl.load(g_ptr + offsets, mask=mask, other=0.0)
-        x = tl.load(x_ptr + offsets, mask=mask, other=0.0)
+        g = tl.load(g_ptr + row[:, None].to(INDEX) * N + col[None, :], mask=mask, other=0.0)
+        x = tl.load(x_ptr + row[:, None].to(INDEX) * N + col[None, :], mask=mask, other=0.0)
         rstd = tl.load(rstd_ptr + row, mask=row_mask, other=0.0)
         x_hat = x * rstd[:, None]
         total_acc += g * x_hat
@@ -99,17 +98,16 @@ def out_3_in_shares_0_kernel(
     out_3_acc = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
     for start in tl.range(first_row, end_row, BLOCK_M, num_stages=STAGES):
         row = start + tl.arange(0, BLOCK_M)
-        offsets = row[:, None] * N + col[None, :]
         row_mask = row < end_row
         mask = row_mask[:, None] & col_mask[None, :]
-        g = tl.load(g_ptr + offsets, mask=mask)
+        g = tl.load(g_ptr + row[:, None] * N + col[None, :], mask=mask)
         product = g * w[None, :]
-        x = tl.load(x_ptr + offsets, mask=mask)
+        x = tl.load(x_ptr + row[:, None] * N + col[None, :], mask=mask)
         rstd = tl.load(rstd_ptr + row, mask=row_mask)
         x_hat = x * rstd[:, None]
         along = tl.sum(tl.where(col_mask[None, :], product * x_hat, 0.0), axis=1) / N
         out = (product - x_hat * along[:, None]) * rstd[:, None]
-        tl.store(out_ptr + offsets, out, mask=mask)
+        tl.store(out_ptr + row[:, None] * N + col[None, :], out, mask=mask)
         out_2_acc += tl.where(row_mask[:, None], g * x_hat, 0.0)
         out_3_acc += tl.where(row_mask[:, None], g, 0.0)
     out_2 = tl.sum(out_2_acc, axis=0)
@@ -137,12 +135,19 @@ def out_3_in_shares_1_kernel(
     out_3_acc = tl.zeros([BLOCK_K, BLOCK_N], tl.float32)
     for start in range(0, n_parts, BLOCK_K):
         part = start + tl.arange(0, BLOCK_K)
-        offsets = part[:, None].to(INDEX) * N + col[None, :]
         part_mask = part < n_parts
         mask = part_mask[:, None] & col_mask[None, :]
-        partial_out_2 = tl.load(partial_out_2_ptr + offsets, mask=mask, other=0.0)
+        partial_out_2 = tl.load(
+            partial_out_2_ptr + part[:, None].to(INDEX) * N + col[None, :],
+            mask=mask,
+            other=0.0,
+        )
         out_2_acc += partial_out_2
-        partial_out_3 = tl.load(partial_out_3_ptr + offsets, mask=mask, other=0.0)
+        partial_out_3 = tl.load(
+            partial_out_3_ptr + part[:, None].to(INDEX) * N + col[None, :],
+            mask=mask,
+            other=0.0,
+        )
         out_3_acc += partial_out_3
     out_2 = tl.sum(out_2_acc, axis=0)
     out_3 = tl.sum(out_3_acc, axis=0)

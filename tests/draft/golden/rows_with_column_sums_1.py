@@ -120,8 +120,11 @@ def out_in_shares_0_kernel(
     mask = group_mask[:, None] & col_mask[None, :]
     out = tl.zeros([BLOCK_G, BLOCK_N], tl.float32)
     for row in tl.range(first_row, end_row, num_stages=STAGES):
-        offsets = (row * G + group[:, None]) * N + col[None, :]
-        x = tl.load(x_ptr + offsets, mask=mask, other=-float("inf"))
+        x = tl.load(
+            x_ptr + (row * G + group[:, None]) * N + col[None, :],
+            mask=mask,
+            other=-float("inf"),
+        )
         x_max = tl.max(x, axis=1)
         numerator = tl.exp(x - x_max[:, None])
         denominator = tl.sum(numerator, axis=1)

@@ -19,14 +19,13 @@ def out_carried_0_kernel(
     carry = tl.zeros([BLOCK_M], tl.float32)
     for start in range(0, N, BLOCK_N):
         col = start + tl.arange(0, BLOCK_N)
-        offsets = row[:, None] * N + col[None, :]
         col_mask = col < N
         mask = row_mask[:, None] & col_mask[None, :]
-        x = tl.load(x_ptr + offsets, mask=mask, other=0.0)
+        x = tl.load(x_ptr + row[:, None] * N + col[None, :], mask=mask, other=0.0)
         total = carry[:, None] + tl.cumsum(x, axis=1)
         is_last = col == start + BLOCK_N - 1
         carry = tl.sum(tl.where(is_last[None, :], total, 0.0), axis=1)
-        tl.store(out_ptr + offsets, total, mask=mask)
+        tl.store(out_ptr + row[:, None] * N + col[None, :], total, mask=mask)
 
 
 @triton.jit
@@ -73,14 +72,17 @@ def out_in_chunks_1_kernel(
     carry = tl.zeros([BLOCK_M], tl.float32)
     for start in range(0, n_cols, BLOCK_N):
         col = start + tl.arange(0, BLOCK_N)
-        offsets = col[None, :].to(INDEX) * M + row[:, None]
         col_mask = col < n_cols
         mask = row_mask[:, None] & col_mask[None, :]
-        partial = tl.load(partial_ptr + offsets, mask=mask, other=0.0)
+        partial = tl.load(
+            partial_ptr + col[None, :].to(INDEX) * M + row[:, None],
+            mask=mask,
+            other=0.0,
+        )
         total = carry[:, None] + tl.cumsum(partial, axis=1)
         is_last = col == start + BLOCK_N - 1
         carry = tl.sum(tl.where(is_last[None, :], total, 0.0), axis=1)
-        tl.store(running_ptr + offsets, total, mask=mask)
+        tl.store(running_ptr + col[None, :].to(INDEX) * M + row[:, None], total, mask=mask)
 
 
 @triton.jit
@@ -104,11 +106,14 @@ def out_in_chunks_2_kernel(
     row_mask = row < M
     running = tl.load(running_ptr + (part - 1) * M + row, mask=row_mask & (part > 0), other=0.0)
     n = part * 1024 + i
-    offsets = row[:, None] * N + n[None, :]
     inside = n < N
     x_mask = row_mask[:, None] & inside[None, :]
-    x = tl.load(x_ptr + offsets, mask=x_mask, other=0.0)
-    tl.store(out_ptr + offsets, running[:, None] + tl.cumsum(x, axis=1), mask=x_mask)
+    x = tl.load(x_ptr + row[:, None] * N + n[None, :], mask=x_mask, other=0.0)
+    tl.store(
+        out_ptr + row[:, None] * N + n[None, :],
+        running[:, None] + tl.cumsum(x, axis=1),
+        mask=x_mask,
+    )
 
 
 @triton.jit
@@ -124,9 +129,8 @@ def out_in_registers_0_kernel(
     """Taken where N <= 16384."""
     row = tl.program_id(0).to(INDEX) * BLOCK_M + tl.arange(0, BLOCK_M)
     col = tl.arange(0, BLOCK_N)
-    offsets = row[:, None] * N + col[None, :]
     row_mask = row < M
     col_mask = col < N
     mask = row_mask[:, None] & col_mask[None, :]
-    x = tl.load(x_ptr + offsets, mask=mask, other=0.0)
-    tl.store(out_ptr + offsets, tl.cumsum(x, axis=1), mask=mask)
+    x = tl.load(x_ptr + row[:, None] * N + col[None, :], mask=mask, other=0.0)
+    tl.store(out_ptr + row[:, None] * N + col[None, :], tl.cumsum(x, axis=1), mask=mask)

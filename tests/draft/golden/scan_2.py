@@ -21,10 +21,9 @@ def out_2_carried_0_kernel(
     at_carry = tl.full([BLOCK_M], -1, tl.int64)
     for start in range(0, N, BLOCK_N):
         col = start + tl.arange(0, BLOCK_N)
-        offsets = row[:, None] * N + col[None, :]
         col_mask = col < N
         mask = row_mask[:, None] & col_mask[None, :]
-        x = tl.load(x_ptr + offsets, mask=mask, other=-float("inf"))
+        x = tl.load(x_ptr + row[:, None] * N + col[None, :], mask=mask, other=-float("inf"))
         x_best, x_at = tl.associative_scan(
             (x, tl.broadcast_to(col[None, :], [BLOCK_M, BLOCK_N])),
             1,
@@ -34,8 +33,8 @@ def out_2_carried_0_kernel(
         is_last = col == start + BLOCK_N - 1
         best_carry = tl.sum(tl.where(is_last[None, :], x_best, 0.0), axis=1)
         at_carry = tl.sum(tl.where(is_last[None, :], x_at, 0), axis=1)
-        tl.store(out_ptr + offsets, x_best, mask=mask)
-        tl.store(out_2_ptr + offsets, x_at, mask=mask)
+        tl.store(out_ptr + row[:, None] * N + col[None, :], x_best, mask=mask)
+        tl.store(out_2_ptr + row[:, None] * N + col[None, :], x_at, mask=mask)
 
 
 @triton.jit
@@ -52,15 +51,14 @@ def out_2_in_registers_0_kernel(
     """Taken where N <= 16384."""
     row = tl.program_id(0).to(INDEX) * BLOCK_M + tl.arange(0, BLOCK_M)
     col = tl.arange(0, BLOCK_N)
-    offsets = row[:, None] * N + col[None, :]
     row_mask = row < M
     col_mask = col < N
     mask = row_mask[:, None] & col_mask[None, :]
-    x = tl.load(x_ptr + offsets, mask=mask, other=-float("inf"))
+    x = tl.load(x_ptr + row[:, None] * N + col[None, :], mask=mask, other=-float("inf"))
     x_best, x_at = tl.associative_scan(
         (x, tl.broadcast_to(col[None, :], [BLOCK_M, BLOCK_N])),
         1,
         last_argmax,
     )
-    tl.store(out_ptr + offsets, x_best, mask=mask)
-    tl.store(out_2_ptr + offsets, x_at, mask=mask)
+    tl.store(out_ptr + row[:, None] * N + col[None, :], x_best, mask=mask)
+    tl.store(out_2_ptr + row[:, None] * N + col[None, :], x_at, mask=mask)

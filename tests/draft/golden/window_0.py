@@ -53,9 +53,13 @@ def out_lines_0_kernel(
         mask_2 = (row * 2 + kh >= 1) & (ih < H)
         for kw in tl.static_range(3):
             iw = col * 2 + kw - 1
-            offsets = (outer * H + ih[:, None]) * W + iw[None, :]
             mask_3 = (col * 2 + kw >= 1) & (iw < W)
             inside = mask_2[:, None] & mask_3[None, :]
-            x = tl.load(x_ptr + offsets, mask=mask & inside, other=-float("inf"))
+            x_mask = mask & inside
+            x = tl.load(
+                x_ptr + (outer * H + ih[:, None]) * W + iw[None, :],
+                mask=x_mask,
+                other=-float("inf"),
+            )
             largest = tl.maximum(largest, x, propagate_nan=tl.PropagateNan.ALL)
     tl.store(out_ptr + (outer * n_rows + row[:, None]) * n_cols + col[None, :], largest, mask=mask)

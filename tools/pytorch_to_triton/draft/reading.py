@@ -307,12 +307,10 @@ class _Reading:
                 return value
             case NonFinite(value=text):
                 return float(text)
-            case ScalarRef(name=source) if source.isidentifier():
-                return Argument(source, source, is_of_sizes=False)
             case ScalarRef(name=source):
-                if source not in self.numbers:
+                if not source.isidentifier() and source not in self.numbers:
                     self.numbers[source] = self._free(in_words(source))
-                return Argument(self.numbers[source], source, is_of_sizes=False)
+                return Argument(self.numbers.get(source, source), source, is_of_sizes=False)
             case SizeRef():
                 return self._size(argument)
             case ArgumentList(items=items):

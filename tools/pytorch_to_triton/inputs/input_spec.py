@@ -205,7 +205,7 @@ def default_range(dtype: DType) -> tuple[int | None, int | None]:
     """Where integers lie when no range is declared; (None, None) for floats and bool."""
     if dtype not in INTEGERS:
         return None, None
-    return (0, 100) if dtype == "uint8" else (-100, 100)
+    return INTEGERS[dtype] if dtype == "uint8" else (-100, 100)
 
 
 def range_problem(dtype: DType, low: Number, high: Number) -> str | None:

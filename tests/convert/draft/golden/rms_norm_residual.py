@@ -57,19 +57,22 @@ def rms_norm_residual_kernel(
     N = N // ALIGNMENT * ALIGNMENT
     row = tl.program_id(0).to(INDEX) * BLOCK_M + tl.arange(0, BLOCK_M)
     col = tl.arange(0, BLOCK_N)
-    offsets = row[:, None] * N + col[None, :]
     row_mask = row < M
     col_mask = col < N
     mask = row_mask[:, None] & col_mask[None, :]
-    x = tl.load(x_ptr + offsets, mask=mask, other=0.0).to(tl.float32)
-    residual = tl.load(residual_ptr + offsets, mask=mask, other=0.0).to(tl.float32)
+    x = tl.load(x_ptr + row[:, None] * N + col[None, :], mask=mask, other=0.0).to(tl.float32)
+    residual = tl.load(
+        residual_ptr + row[:, None] * N + col[None, :],
+        mask=mask,
+        other=0.0,
+    ).to(tl.float32)
     h = x + residual
+    tl.store(h_ptr + row[:, None] * N + col[None, :], h, mask=mask)
     mean_square = tl.sum(h * h, axis=1) / N
     normed = h * tl.rsqrt(mean_square + eps)[:, None]
     weight = tl.load(weight_ptr + col, mask=col_mask).to(tl.float32)
     out = normed * weight[None, :]
-    tl.store(h_ptr + offsets, h, mask=mask)
-    tl.store(out_ptr + offsets, out, mask=mask)
+    tl.store(out_ptr + row[:, None] * N + col[None, :], out, mask=mask)
 
 
 def cdiv(n, block):

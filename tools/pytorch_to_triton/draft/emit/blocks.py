@@ -35,9 +35,9 @@ def block(p: Printer, goals: Sequence[Goal]) -> None:
             items[g] = over
     for (_, over), members in _together(items).items():
         loop(p, over, members)
-    # Stores last: the compiler moves no load before one, so that each would wait for memory by itself.
-    stores = [line for g in goals if isinstance(g, Store) and g not in items for line in memory.store(p, g)]
-    p.scopes[-1].lines += stores
+    for g in goals:
+        if isinstance(g, Store) and g not in items:
+            memory.store(p, g)
 
 
 def axes_of_result(r: Reduce) -> frozenset[Axis]:

@@ -161,25 +161,15 @@ def address(p: Printer, buffer: Buffer, index: Sequence[Value], layout: tuple[st
     Where only the mask varies along a dimension of the tile, the pointers are repeated: Triton demands it.
     """
     at = widened(p, offset(index, buffer.shape))
-    text = f"{buffer.name}_ptr"
-    text = text if at == Const(0) else f"{text} + {offsets(p, buffer.name, at, layout)}"
-    if p.layout(axes_of(at)) == layout:
-        return text
-    return f"tl.broadcast_to({text}, [{', '.join(str(p.walks[n].block) for n in layout)}])"
-
-
-def offsets(p: Printer, name: str, at: Value, layout: tuple[str, ...]) -> str:
-    """The offsets of a tile in a buffer, under a name for all that is read and written there."""
     match at:
         case Map(fn="add", args=(Map(fn="mul", args=(place, _)), _)) if len(layout) > 1:
             _name_place(p, place)
         case _:
             _name_place(p, at)
-    if isinstance(at, Map) and at.name is None and at not in p.env and len(layout) > 1:
-        is_main = at in _tiles(p, p.cluster.stores) or len(_tiles(p, p.cluster.loads())) == 1
-        p.hints.setdefault(at, "offsets" if is_main else f"{name}_offsets")
-        p.defined(at, p.text(at, layout), layout, p.depth(at))
-    return p.text(at, layout)
+    text = f"{buffer.name}_ptr" if at == Const(0) else f"{buffer.name}_ptr + {p.text(at, layout)}"
+    if p.layout(axes_of(at)) == layout:
+        return text
+    return f"tl.broadcast_to({text}, [{', '.join(str(p.walks[n].block) for n in layout)}])"
 
 
 def _name_place(p: Printer, place: Value) -> None:
@@ -192,12 +182,6 @@ def _name_place(p: Printer, place: Value) -> None:
         case Map(fn="add", name=None):
             p.hints.setdefault(place, "place")
             p.defined(place, p.text(place, layout), layout, p.depth(place))
-
-
-def _tiles(p: Printer, accesses: Iterable[Load | Store]) -> set[Value]:
-    """The offsets of all that is read or written in tiles."""
-    every = (widened(p, offset(v.index, v.buffer.shape)) for v in accesses)
-    return {at for at in every if len(p.layout(axes_of(at))) > 1}
 
 
 def widened(p: Printer, at: Value) -> Value:
@@ -265,12 +249,14 @@ def _harmless(p: Printer, v: Load, layout: tuple[str, ...]) -> Number | None:
     return 1.0 if v in p.divided and any(p.walks[n].how == "whole" for n in layout) else None
 
 
-def store(p: Printer, s: Store) -> list[str]:
-    """What writes a value, in the block that knows all of it; with the one beside it, where both
-    are one access."""
+def store(p: Printer, s: Store) -> None:
+    """Write a value where the block is that knows all of it; with the one beside it, where both are one
+    access."""
     if pair := p.pairs.stores.get(s):
         p.half_stored ^= {*pair} - {s} if s not in p.half_stored else {s}
-        return [_store_both(p, *pair)] if p.half_stored.isdisjoint(pair) else []
+        if p.half_stored.isdisjoint(pair):
+            _store_both(p, *pair)
+        return
     layout = p.layout({a for v in s.roots for a in axes_of(v)})
     value = p.text(stored(p, s), layout)
     if isinstance(s.value, Const) and s.buffer.dtype == "float64":  # A literal alone is float32 to Triton.
@@ -278,10 +264,10 @@ def store(p: Printer, s: Store) -> list[str]:
     mask = conjunction(p, layout, s.where, s.buffer.name)
     parts = [address(p, s.buffer, s.index, layout), value]
     parts += [f"mask={p.text(mask, layout)}"] if mask is not None else []
-    return [f"tl.store({', '.join(parts)})"]
+    p.scopes[-1].lines.append(f"tl.store({', '.join(parts)})")
 
 
-def _store_both(p: Printer, first: Store, second: Store) -> str:
+def _store_both(p: Printer, first: Store, second: Store) -> None:
     index = p.pairs.both(first)
     layout = p.layout({a for i in index for a in axes_of(i)})
     apart = tuple(n for n in p.schedule.order if n in {*layout, p.pairs.along.name} - {PAIR})
@@ -290,7 +276,7 @@ def _store_both(p: Printer, first: Store, second: Store) -> str:
     parts = [address(p, first.buffer, index, layout), f"tl.reshape(tl.join({values}), [{shape}])"]
     mask = conjunction(p, layout)
     parts += [f"mask={p.text(mask, layout)}"] if mask is not None else []
-    return f"tl.store({', '.join(parts)})"
+    p.scopes[-1].lines.append(f"tl.store({', '.join(parts)})")
 
 
 def stored(p: Printer, s: Store) -> Value:

@@ -240,6 +240,8 @@ class _Sample:
 
 def _of_sizes(source: str, rng: random.Random) -> float | None:
     """A number that `run` computes from sizes, which are positive: `math.sqrt(N)` is, too."""
+    if source.isidentifier():  # One of the function's own numbers.
+        return None
     try:
         return float(value_of(source, {n: rng.randrange(3, 1000) for n in sorted(names_in(source))}))
     except (ArithmeticError, ValueError, TypeError, BadDeclaration):

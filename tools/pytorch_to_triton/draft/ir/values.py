@@ -1,7 +1,7 @@
 """What a program means: values over named axes. Nothing here knows of blocks, loops, masks or Triton.
 
-Index expressions are values too, so a gather is a Load whose index is a Load, and a view is arithmetic on
-indices. Whether an axis is reduced is no property of the axis: the Reduce or Scan that names it binds it.
+Index expressions are values too: a gather is a Load whose index is a Load, a view arithmetic on indices.
+Whether an axis is reduced is no property of the axis: the Reduce or Scan that names it binds it.
 """
 
 from __future__ import annotations
@@ -105,10 +105,9 @@ class Argument(Value):
 
     name: str
     source: str
-    """Python over the dims or `run`'s arguments."""
+    """Python over the dims or, if it is not `is_of_sizes`, over `run`'s arguments."""
     kind: Kind = "float"
     is_of_sizes: bool = True
-    """Whether `run` computes it from sizes, which are positive."""
 
 
 @node

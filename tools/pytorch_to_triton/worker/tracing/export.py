@@ -49,7 +49,7 @@ from .graph_writer import (
 from .joint import OwnBackward, grad_names, halves, joint, own_backwards, without_lines
 from .numbers_in_graph import known_constants
 from .saving import saved_by
-from .scalars import DependsOnScalar, bind_scalars, paired, with_notes
+from .scalars import DependsOnScalar, bind_scalars, exponents, paired, with_notes
 from .source_names import SourceNames, name_nodes
 from .symbolic import answers_kept, pools_stay_symbolic, sizes_stay_symbolic
 
@@ -148,6 +148,7 @@ def bound(
     """The trace with its float arguments told apart from literals, where that can be done."""
     # No value is near zero: all others may take another branch.
     floats = [n for n, v in constants.items() if isinstance(v, float) and (v or n not in listed)]
+    floats = [n for n in floats if constants[n] not in exponents(graph["nodes"])]
     try:
         nodes = with_scalars(tracer, graph, constants, {n: n in listed for n in floats})
     except (DependsOnScalar, TraceFailed, MutatesArguments, NotRepresentable):
