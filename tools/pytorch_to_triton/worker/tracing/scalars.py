@@ -7,6 +7,7 @@ arguments note what is computed of them.
 from __future__ import annotations
 
 import ast
+import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -46,7 +47,8 @@ def _operation(name: str, sign: str, *, reflected: bool) -> Callable[[NotedFloat
     def operation(own: NotedFloat, other: Any) -> Any:
         operands = (other, own) if reflected else (own, other)
         value = compute(*(float(x) if isinstance(x, NotedFloat) else x for x in operands))
-        if type(value) is not float or type(other) not in (int, float, NotedFloat):
+        numbers = type(value) is float and type(other) in (int, float, NotedFloat)
+        if not numbers or not math.isfinite(value) or not math.isfinite(other):
             return value
         first, second = (x.source if isinstance(x, NotedFloat) else repr(x) for x in operands)
         return noted(f"({first}) {sign} ({second})", value, own.notes)
