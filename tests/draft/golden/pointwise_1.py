@@ -18,7 +18,7 @@ def out_elements_0_kernel(
     m = i % M
     n = i // M
     i_mask = i < n_elements
-    x = tl.load(x_ptr + (m * N + n), mask=i_mask)
+    x = tl.load(x_ptr + m * N + n, mask=i_mask)
     out = x * 2.0
     tl.store(out_ptr + i, out, mask=i_mask)
 

@@ -330,8 +330,8 @@ class _Reading:
         if size.expression not in self.numbers:
             call = re.fullmatch(r"math\.(\w+)\((\w+)\)", size.expression)
             word = "scale" if isinstance(size.traced, float) else "count"
-            wanted = size.label or (f"{call[1]}_{call[2].lower()}" if call else word)
-            self.numbers[size.expression] = self._free(wanted)
+            word = f"{call[1]}_{call[2].lower()}" if call else word
+            self.numbers[size.expression] = self._free(size.label or word)
         return self.numbers[size.expression]
 
 
@@ -384,8 +384,7 @@ def _live(program: Program) -> tuple[Step | Call, ...]:
 def _without_unread_positions(items: Sequence[Step | Call]) -> tuple[Step | Call, ...]:
     """Extremes whose position nothing reads are found without it, as by amax and amin."""
     steps = [item for item in items if isinstance(item, Step)]
-    values = (v for step in steps for v in walk(step.tensor.value))
-    located = {v.of for v in values if isinstance(v, Get) and v.part == 1}
+    located = {v.of for s in steps for v in walk(s.tensor.value) if isinstance(v, Get) and v.part == 1}
 
     def plain(v: Value) -> Value | None:
         match v:

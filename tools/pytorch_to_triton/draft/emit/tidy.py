@@ -109,7 +109,7 @@ class _Put(ast.NodeTransformer):
 
 
 class _Sums(ast.NodeTransformer):
-    """A difference for the sum with a negative: both round alike."""
+    """A difference for the sum with a negative, which rounds alike; offsets behind a pointer term by term."""
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)
@@ -118,6 +118,10 @@ class _Sums(ast.NodeTransformer):
                 return ast.BinOp(left, ast.Sub(), right)
             case ast.BinOp(left, ast.Add(), ast.BinOp(ast.UnaryOp(ast.USub(), x), ast.Mult(), y)):
                 return ast.BinOp(left, ast.Sub(), ast.BinOp(x, ast.Mult(), y))
+            case ast.BinOp(ast.Name(id=name) as left, ast.Add(), ast.BinOp(x, ast.Add(), y)) if name.endswith(
+                "_ptr"
+            ):
+                return ast.BinOp(self.visit(ast.BinOp(left, ast.Add(), x)), ast.Add(), y)
         return node
 
 

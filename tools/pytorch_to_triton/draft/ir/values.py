@@ -1,7 +1,6 @@
 """What a program means: values over named axes. Nothing here knows of blocks, loops, masks or Triton.
 
-Index expressions are values too: a gather is a Load whose index is a Load, a view arithmetic on indices.
-Whether an axis is reduced is no property of the axis: the Reduce or Scan that names it binds it.
+Index expressions are values too: a gather is a Load at a Load. A Reduce or Scan binds the axis that it names.
 """
 
 from __future__ import annotations
