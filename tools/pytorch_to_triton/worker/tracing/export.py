@@ -147,8 +147,9 @@ def bound(
 ) -> dict[str, Any]:
     """The trace with its float arguments told apart from literals, where that can be done."""
     # No value is near zero: all others may take another branch.
+    powers = exponents(graph["nodes"])
     floats = [n for n, v in constants.items() if isinstance(v, float) and (v or n not in listed)]
-    floats = [n for n in floats if constants[n] not in exponents(graph["nodes"])]
+    floats = [n for n in floats if constants[n] not in powers]
     try:
         nodes = with_scalars(tracer, graph, constants, {n: n in listed for n in floats})
     except (DependsOnScalar, TraceFailed, MutatesArguments, NotRepresentable):
