@@ -8,11 +8,11 @@ import pytest
 from pytorch_to_triton.inputs.case import Case, TensorArgument
 from pytorch_to_triton.schema.verdict import ViolationKind
 from pytorch_to_triton.validate.behavior import (
-    Policy,
     violations_of,
     violations_of_traces,
 )
 from pytorch_to_triton.validate.notes import behavior_of, notes_of
+from pytorch_to_triton.validate.policy import Policy
 from pytorch_to_triton.worker.wire.observation import (
     ChangedSetting,
     Differs,

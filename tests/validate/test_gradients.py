@@ -26,6 +26,35 @@ def run(x):
 """
 
 
+SQUARED = """
+
+class Squared(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        KEEP
+        return double(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 2 * grad * KEPT
+
+
+def run(x):
+    return Squared.apply(x)
+"""
+
+
+def squared_file(folder: Path, keep: str, kept: str) -> Path:
+    """The kernel squares; the backward pass needs x, and PyTorch computes it."""
+    function = SQUARED.replace("KEEP", keep).replace("KEPT", kept)
+    return double_file(
+        folder,
+        ("return x * 2", "return x * x"),
+        ("index, x * 2", "index, x * x"),
+        ("\n\ndef run(x):\n    return double(x)\n", function),
+    )
+
+
 def doubled_file(
     folder: Path, backward: str, result: str = "Doubled.apply(x)", changes: tuple[Change, ...] = ()
 ) -> Path:
@@ -214,3 +243,26 @@ async def test_a_gradient_that_is_the_one_that_came_in_needs_no_kernel(judge: Ju
     path = doubled_file(tmp_path, "grad", changes=(reference, kernel))
     verdict = await judge(path, backward=True, cases=("N=9", "N=4"))
     assert verdict.verdict == "passed", verdict.summary
+
+
+async def test_a_gradient_is_right_alone_and_after_another_forward_pass_too(
+    judge: Judge, tmp_path: Path
+) -> None:
+    cases = ("N=9", "N=9 called again")
+    saved = squared_file(tmp_path, "ctx.save_for_backward(x)", "ctx.saved_tensors[0]")
+    verdict = await judge(saved, backward=True, cases=cases, allow_torch=ANY)
+    assert verdict.verdict == "passed", verdict.summary
+    on_the_class = squared_file(tmp_path, "Squared.x = x", "Squared.x")
+    verdict = await judge(on_the_class, backward=True, cases=cases, allow_torch=ANY)
+    assert [result.status for result in verdict.cases] == ["passed", "failed"]
+    kinds = [violation.kind for violation in case(verdict, "N=9 called again").violations]
+    assert kinds == ["wrong_gradients_apart"]
+
+
+async def test_the_gradient_that_a_backward_pass_is_given_stays_as_it_is(
+    judge: Judge, tmp_path: Path
+) -> None:
+    path = doubled_file(tmp_path, "grad.copy_(double(grad))")
+    verdict = await judge(path, backward=True, cases=("N=9",))
+    assert verdict.verdict == "failed"
+    assert "writes to the gradient of out that it is given" in verdict.summary

@@ -8,7 +8,6 @@ import pytest
 from pytorch_to_triton.inputs.case import Case, TensorArgument
 from pytorch_to_triton.schema.case_group import Group
 from pytorch_to_triton.schema.verdict import NoResult
-from pytorch_to_triton.validate.behavior import Policy
 from pytorch_to_triton.validate.conclusion import next_step_of
 from pytorch_to_triton.validate.judge import (
     candidate_failed,
@@ -16,6 +15,7 @@ from pytorch_to_triton.validate.judge import (
     reference_failed,
 )
 from pytorch_to_triton.validate.notes import notes_on
+from pytorch_to_triton.validate.policy import Policy
 from pytorch_to_triton.validate.run_outcome import RunOutcome
 from pytorch_to_triton.worker.wire.observation import Differs, Observation
 from pytorch_to_triton.worker.wire.statistics import CaseStatistics

@@ -15,9 +15,10 @@ from pytorch_to_triton.schema.verdict import (
     Violation,
     ViolationKind,
 )
-from pytorch_to_triton.validate.behavior import OVERFLOW, Policy, violations_of
+from pytorch_to_triton.validate.behavior import OVERFLOW, violations_of
 from pytorch_to_triton.validate.judge import candidate_failed, judge_case
 from pytorch_to_triton.validate.limits import limits_in, with_limits
+from pytorch_to_triton.validate.policy import Policy
 from pytorch_to_triton.validate.run_outcome import RunOutcome
 from pytorch_to_triton.worker.wire import Failure
 from pytorch_to_triton.worker.wire.observation import Observation

@@ -216,3 +216,44 @@ async def test_a_kernel_whose_mask_is_false_everywhere_is_wrong_and_not_said_to_
     assert verdict.verdict == "failed"
     assert "never written" in verdict.summary
     assert violations(verdict) == {}
+
+
+BYTES = """
+import io
+import pickle
+
+
+def read(x):
+    file = io.BytesIO()
+    torch.save(x.contiguous(), file)
+    file.seek(0)
+    return torch.load(file, weights_only=False)
+
+
+def run(x):
+    double(x)
+    return double(read(x))
+"""
+
+
+async def test_elements_that_python_reads_past_torch_are_noise(judge: Judge, tmp_path: Path) -> None:
+    path = double_file(tmp_path, ("\ndef run(x):\n    return double(x)\n", BYTES))
+    verdict = await judge(path, cases=CASE)
+    assert verdict.verdict == "failed"
+    assert set(violations(verdict)) == {"reads_past_torch"}
+    assert verdict.summary.startswith("1 of 1 case breaks the rules")
+
+
+async def test_results_that_are_used_again_some_calls_later_are_found_out(
+    judge: Judge, tmp_path: Path
+) -> None:
+    turn = "    RING.append(torch.empty_like(x) if len(RING) < 4 else RING.pop(0))\n"
+    ring = f"RING = []\n\n\ndef double(x):\n{turn}"
+    path = double_file(
+        tmp_path,
+        ("\ndef double(x):\n", ring),
+        ("    x = x.contiguous()\n", ""),
+        (ALLOCATION, "    out = RING[-1]\n"),
+    )
+    verdict = await judge(path, cases=("N=4", "N=4 called again"))
+    assert "overwrites_results" in violations(verdict)

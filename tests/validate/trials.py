@@ -8,7 +8,7 @@ from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.targets.describe import declaration_of, describe
-from pytorch_to_triton.validate.behavior import Policy
+from pytorch_to_triton.validate.policy import Policy
 from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.trial import CandidateWorkers, ValidationTrial
 from pytorch_to_triton.validate.validate import open_validation

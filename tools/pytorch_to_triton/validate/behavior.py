@@ -2,46 +2,22 @@
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pytorch_to_triton.inputs.case import Case, tensors_in
 from pytorch_to_triton.schema.verdict import StridedAccess, Violation, ViolationKind
 from pytorch_to_triton.validate.phrases import listed, shortened, times
+from pytorch_to_triton.validate.policy import Policy, packet
 from pytorch_to_triton.worker.wire.observation import (
     Differs,
     MemoryFault,
     Observation,
     Overrun,
     SandboxViolation,
+    SecondRun,
     Traces,
 )
 
-ANY = "any"
-"""The policy that leaves PyTorch's operators, and whether a kernel was launched, out of the verdict."""
-ALLOWED = frozenset(
-    {
-        # allocation and fill
-        "empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided", "zeros",
-        "zeros_like", "new_zeros", "ones", "ones_like", "new_ones", "full", "full_like", "new_full",
-        "fill_", "fill", "zero_", "zero", "scalar_tensor", "lift_fresh", "lift_fresh_copy", "lift",
-        "arange", "resize_", "set_",
-        # views
-        "view", "view_as", "reshape", "_reshape_alias", "_unsafe_view", "as_strided", "expand", "permute",
-        "transpose", "t", "squeeze", "unsqueeze", "select", "slice", "split", "split_with_sizes", "chunk",
-        "unbind", "narrow", "diagonal", "alias", "detach", "detach_", "unfold", "view_as_real",
-        "view_as_complex", "real", "imag", "movedim", "flatten", "squeeze_", "unsqueeze_", "t_",
-        "transpose_", "as_strided_", "numpy_T", "matrix_H", "mT", "mH", "swapaxes", "swapdims", "moveaxis",
-        # cast, copy, clone
-        "_to_copy", "to", "clone", "copy_", "copy", "contiguous", "_local_scalar_dense", "item",
-        "_pin_memory", "is_pinned", "record_stream", "set_data",
-        "promote_types", "result_type", "can_cast",
-        # questions about a tensor that read no element
-        "size", "stride", "dim", "numel", "storage_offset", "is_contiguous", "sym_size", "sym_stride",
-        "sym_numel", "sym_storage_offset", "_version", "is_same_size", "_has_compatible_shallow_copy_type",
-    }
-)  # fmt: skip
-"""What a wrapper does around its kernels: `aten` operators that allocate, fill, view, cast and copy."""
 FILLS = frozenset(
     f"aten.{name}"
     for name in (
@@ -50,8 +26,6 @@ FILLS = frozenset(
     )
 )  # fmt: skip
 """Operators by whose results PyTorch has computed nothing: memory, and constants in it."""
-COPY_OF_INPUT = ("input",)
-"""The origins of a result that PyTorch's copies and views alone make of the inputs."""
 GRADIENT = "gradient of "
 """Begins the path of a gradient, as in the worker's calls/gradients.py."""
 ITEM = "aten._local_scalar_dense"
@@ -82,6 +56,10 @@ SUGGESTIONS: dict[ViolationKind, str] = {
     "false_promise": "Remove the hint, or have run pad or refuse what it does not hold for.",
     "depends_on_order": "Let no program use which of them came before it: compute places from tl.program_id.",
     "wrong_without_gradients": "Check the way that run takes under torch.no_grad().",
+    "wrong_gradients_apart": (
+        "Keep what the backward pass needs in ctx alone, and compute each gradient that needs_input_grad "
+        "asks for."
+    ),
     "overrun": "Mask the store with the tensor's own length; check the grid and the strides.",
     "reads_uninitialised": "Write every element before it is read; start accumulators with torch.zeros.",
     "not_reproducible": "Look for a race: programs that read or write what another program writes.",
@@ -92,6 +70,7 @@ SUGGESTIONS: dict[ViolationKind, str] = {
     "stores_nothing": "Look at the mask of the store, and at the grid: no element was left to store.",
     "python_in_kernel": "Write it with triton.language, in functions decorated with @triton.jit.",
     "hides_operators": "Leave PyTorch's dispatch modes alone.",
+    "reads_past_torch": "Leave the elements on the device, and compute with them in a kernel.",
     "inputs_changed": "Use only the tensors that run is given.",
     "tampers": LEFT_ALONE,
     "patches": LEFT_ALONE,
@@ -112,49 +91,16 @@ MEMORY_FAULTS: dict[ViolationKind, str] = {
     "false_promise": "breaks a promise to the compiler, {at}",
 }
 """What a kernel does, by the kind of the fault."""
-BY_SECOND_RUN: dict[str, tuple[ViolationKind, str]] = {
+BY_SECOND_RUN: dict[SecondRun, tuple[ViolationKind, str]] = {
     "memory": ("reads_uninitialised", "depends on what uninitialised memory held before the call"),
     "order": ("depends_on_order", "depends on the order in which programs run, and a GPU has none"),
+    "reading": (
+        "reads_past_torch",
+        "depends on elements that Python reads where neither a kernel nor PyTorch sees it",
+    ),
     "chance": ("not_reproducible", "differs from run to run, and no kernel uses atomics"),
 }
 """What results that differ in a second run are, by what they differ by."""
-
-
-@dataclass(frozen=True)
-class Policy:
-    """Which operators of PyTorch a candidate may call beside ALLOWED, by name: `mm` or `aten.mm`; or ANY."""
-
-    allow_torch: frozenset[str] = frozenset()
-
-    @property
-    def allows_any(self) -> bool:
-        return ANY in self.allow_torch
-
-    def names(self, operator: str) -> bool:
-        """Whether it allows an operator by name."""
-        return public(operator) in map(public, self.allow_torch)
-
-    def refused(self, operators: Collection[str]) -> list[str]:
-        """Those of the given operators that this policy does not allow, in their order."""
-        allowed = {*map(public, self.allow_torch), *map(public, ALLOWED)}
-        return [] if self.allows_any else [name for name in operators if public(name) not in allowed]
-
-    def is_left_to_pytorch(self, origins: Collection[str]) -> bool:
-        """Whether a result with these origins may be PyTorch's: a copy, or of an operator allowed by name."""
-        allowed = set(map(public, self.allow_torch))
-        return tuple(origins) == COPY_OF_INPUT or not allowed.isdisjoint(map(public, origins))
-
-
-def packet(operator: str) -> str:
-    """`aten.mm.default`, `aten.mm` and `mm` are one operator to a policy; others keep their namespace."""
-    if operator.startswith("aten."):
-        return operator.removeprefix("aten.").partition(".")[0]
-    return operator
-
-
-def public(operator: str) -> str:
-    """The name by which a policy knows it: softmax calls `_softmax`, layer_norm `native_layer_norm`."""
-    return packet(operator).removeprefix("_").removeprefix("native_")
 
 
 def violations_of(case: Case, observation: Observation, policy: Policy) -> tuple[Violation, ...]:
@@ -237,6 +183,14 @@ def unreliable(observation: Observation) -> Iterator[Violation]:
         changed = ", ".join(observation.overwritten)
         yield violation(
             "overwrites_results", f"A later call changes {changed}, which the call before it returned."
+        )
+    if observation.written_cotangents:
+        given = ", ".join(observation.written_cotangents)
+        yield violation(
+            "overwrites_results",
+            f"The backward pass writes to the gradient of {given} that it is given: other parts of the graph "
+            "may read it afterwards.",
+            "Write to memory of its own, say of torch.empty_like.",
         )
     if observation.differs is not None and not uses_atomics(observation):
         yield of_second_run(observation.differs)

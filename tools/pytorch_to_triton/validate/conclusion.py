@@ -17,7 +17,7 @@ from pytorch_to_triton.schema.verdict import (
 from pytorch_to_triton.validate.host_code import is_of_gradients
 from pytorch_to_triton.validate.judge import MEMORY
 from pytorch_to_triton.validate.limits import limits_in
-from pytorch_to_triton.validate.phrases import cut, listed, sentence, times
+from pytorch_to_triton.validate.phrases import cut, listed, sentence, shortened, times
 from pytorch_to_triton.validate.plan import names_values
 
 LOCAL: tuple[Where, ...] = ("tail", "one_index", "every_nth", "range", "diagonal")
@@ -60,6 +60,7 @@ BRIEF = 120
 """Characters of a reason that stands in a sentence."""
 LIMITS_SHOWN = 4
 """How many limits stand in a summary."""
+LINES_SHOWN = 2
 AGAIN = "then validate again with the same seed."
 
 
@@ -85,12 +86,12 @@ def summary_of(
     results: Sequence[CaseResult],
     violations: Sequence[Violation] = (),
     skipped: Sequence[Skip] = (),
-    never_launched: Sequence[str] = (),
+    further: Iterable[str] = (),
     takes: str = "",
 ) -> str:
     """The outcome in a few sentences: what was found, what was left open, and what was not tried.
 
-    `takes`: the conditions under which it fails.
+    `further`: sentences that follow where it passed. `takes`: the conditions under which it fails.
     """
     if decision == "failed":
         summary = " ".join(filter(None, (failed_summary(results, violations), takes)))
@@ -101,16 +102,19 @@ def summary_of(
     more = []
     if missing := ", ".join(not_tried(skipped)):
         more.append(f"Not tried: {missing}, too large for this run.")
-    if never_launched and decision == "passed":
-        more.append(unseen_kernels(never_launched))
+    if decision == "passed":
+        more.extend(further)
     return " ".join([sentence(summary), *more]) if more else summary
 
 
-def unseen_kernels(never_launched: Sequence[str]) -> str:
-    """That nothing was seen of these kernels."""
-    what = "was" if len(never_launched) == 1 else "were"
-    how = " (--backward compares gradients)" if any(map(is_of_gradients, never_launched)) else ""
-    return f"{', '.join(never_launched)} {what} never launched: not validated{how}."
+def unseen(never_launched: Sequence[str], unreached: Sequence[Skip]) -> Iterator[str]:
+    """That no case launched these kernels, or ran these lines of Python."""
+    if never_launched:
+        what = "was" if len(never_launched) == 1 else "were"
+        how = " (--backward compares gradients)" if any(map(is_of_gradients, never_launched)) else ""
+        yield f"{', '.join(never_launched)} {what} never launched: not validated{how}."
+    if unreached:
+        yield f"No case ran {shortened([skip.what for skip in unreached], LINES_SHOWN)}: not validated."
 
 
 def not_tried(skipped: Iterable[Skip]) -> tuple[str, ...]:

@@ -1,12 +1,11 @@
 """From what was measured and seen in a case to its result. Pure: statistics in, values out."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pytorch_to_triton.inputs.case import Case, ConstantArgument
 from pytorch_to_triton.schema.case_group import DECLARED_GROUPS
 from pytorch_to_triton.schema.verdict import CaseResult, CaseStatus, OutputFigures, Violation, ViolationKind
 from pytorch_to_triton.validate.behavior import (
-    Policy,
     accesses_of,
     of_second_run,
     refused_violation,
@@ -16,9 +15,10 @@ from pytorch_to_triton.validate.behavior import (
 from pytorch_to_triton.validate.limits import UNLAUNCHED, UNMADE, other_dtype, refusal
 from pytorch_to_triton.validate.mismatch import mismatches_of
 from pytorch_to_triton.validate.phrases import sentence
+from pytorch_to_triton.validate.policy import Policy
 from pytorch_to_triton.validate.run_outcome import RunOutcome
 from pytorch_to_triton.worker.wire.observation import Observation
-from pytorch_to_triton.worker.wire.statistics import CaseStatistics, OutputStatistics
+from pytorch_to_triton.worker.wire.statistics import CaseStatistics, OutputStatistics, Run
 
 RARE = 10
 """Where PyTorch is far off in at most one element of so many, such as a row or two, it rounded badly, and the
@@ -28,16 +28,25 @@ ENDING = ": declare the values for which it ends, such as `in -8..8`"
 NO_POLICY = Policy()
 MEMORY: tuple[ViolationKind, ...] = (
     "load_outside", "store_outside", "race", "missing_barrier", "false_promise", "depends_on_order",
-    "wrong_without_gradients", "overrun",
+    "wrong_without_gradients", "wrong_gradients_apart", "overrun",
 )  # fmt: skip
 """Violations that may be why a candidate did not return, or is wrong."""
 INPUTS_CHANGED = violation(
     "inputs_changed", "The files that hold the inputs were changed while the candidate ran."
 )
-WITHOUT_GRADIENTS = violation(
-    "wrong_without_gradients",
-    "Right where gradients are asked for, its results are wrong under torch.no_grad(), on the same values.",
-)
+OF_RUN: Mapping[Run, Violation] = {
+    "without_gradients": violation(
+        "wrong_without_gradients",
+        "Right where gradients are asked for, its results are wrong under torch.no_grad(), on the same "
+        "values.",
+    ),
+    "gradients_apart": violation(
+        "wrong_gradients_apart",
+        "Right where all gradients are asked for at once, its gradients are wrong where each is asked for "
+        "alone, after another forward pass.",
+    ),
+}
+"""What it is to be right in the first run, and wrong in this one."""
 
 
 def in_order_of_weight(violations: Sequence[Violation], others: Iterable[str]) -> str:
@@ -105,10 +114,12 @@ def judge_case(
         # A mask may leave nothing to store, as below the diagonal of one element.
         violations = tuple(v for v in violations if v.kind != "stores_nothing")
     if mismatches and statistics.right_at_first:
-        if observation and observation.differs and observation.differs.by == "order":
+        if observation and observation.differs and observation.differs.by in ("order", "reading"):
             violations = tuple(dict.fromkeys((of_second_run(observation.differs), *violations)))
-        if statistics.run == "without_gradients":
-            violations = (WITHOUT_GRADIENTS, *violations)
+        if any(violation.kind == "reads_past_torch" for violation in violations):
+            mismatches = ()  # what was made of noise
+        if statistics.run in OF_RUN:
+            violations = (OF_RUN[statistics.run], *violations)
     if not statistics.inputs_untouched:
         violations = (INPUTS_CHANGED, *violations)
     limit = other_dtype(case, statistics)

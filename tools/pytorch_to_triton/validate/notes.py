@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from pytorch_to_triton.schema.case_group import DECLARED_GROUPS
 from pytorch_to_triton.schema.verdict import Behavior, CaseResult, Skip
-from pytorch_to_triton.validate.behavior import ANY, GRADIENT, Policy, public, uses_atomics
+from pytorch_to_triton.validate.behavior import GRADIENT, uses_atomics
 from pytorch_to_triton.validate.phrases import shortened, times
+from pytorch_to_triton.validate.policy import ANY, Policy, public
 from pytorch_to_triton.worker.wire.observation import Observation
 
 SHOWN = 3

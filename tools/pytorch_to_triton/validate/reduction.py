@@ -7,6 +7,7 @@ from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.sizes import Point
 from pytorch_to_triton.schema.verdict import CaseResult
+from pytorch_to_triton.validate.behavior import BY_SECOND_RUN
 from pytorch_to_triton.validate.conclusion import most_telling, wrong_of
 from pytorch_to_triton.validate.phrases import listed
 from pytorch_to_triton.validate.plan import PlanBuilder, parts_of
@@ -20,6 +21,7 @@ CAUSE = (
 EVIDENCE = "It is right where what autotuned kernels do on trial is undone."
 SMALL = (1, 2, 3, 5, 17, 33, 65, 129, 257, 513, 1025, 4097)
 """Sizes that each dim is tried at: tiny ones, and those just past a block."""
+SHOWN_BY_SECOND_RUN = frozenset(kind for kind, _ in BY_SECOND_RUN.values())
 CLEAR = 0.75
 """Cases in which a smaller share than this of the largest is wrong may be so by chance."""
 
@@ -146,7 +148,8 @@ async def reduce_failure(
     case, start = min(starts, key=lambda pair: (len(pair[0].conditions), pair[0].elements))
     if case.again_after or not plan.labels.keys() >= {*parts_of(case.label)}:
         return None
-    return await _Reducer(trial, plan, start, case).reduced()
+    shown_by_second_run = not SHOWN_BY_SECOND_RUN.isdisjoint(mistakes(start))
+    return await _Reducer(replace(trial, all_twice=shown_by_second_run), plan, start, case).reduced()
 
 
 def share_wrong(result: CaseResult) -> float:

@@ -17,10 +17,10 @@ from pytorch_to_triton.schema.description import Description
 from pytorch_to_triton.schema.job import Job
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import CaseResult
-from pytorch_to_triton.validate.behavior import Policy
 from pytorch_to_triton.validate.cases import telling_cases
 from pytorch_to_triton.validate.conclusion import WRONG
 from pytorch_to_triton.validate.judge import candidate_failed, judge_case, reference_failed
+from pytorch_to_triton.validate.policy import Policy
 from pytorch_to_triton.validate.request import Stop
 from pytorch_to_triton.validate.run_outcome import OK, RunOutcome
 from pytorch_to_triton.validate.target_worker import (
@@ -128,6 +128,8 @@ class ValidationTrial:
     stop: Stop = "never"
     undo_trials: bool = False
     """Whether what autotuned kernels do on trial is undone before the launch that counts."""
+    all_twice: bool = False
+    """Whether each case is run twice under the interpreter, not the declared ones alone."""
 
     async def run(self, cases: Sequence[Case], listener: ProgressListener | None = None) -> list[JudgedCase]:
         """Run both sides on the cases, and judge each, in their order; some are left out as `stop` says."""
@@ -223,7 +225,9 @@ class TrialRun:
         return replace(
             request_for(case, self.prepared[case.name]),
             # A device is quick enough to run everything twice, and only there do programs run at once.
-            twice=case.group in ("declared", "reduced") or not self.trial.setting.runtime.interpreter,
+            twice=self.trial.all_twice
+            or case.group in ("declared", "reduced")
+            or not self.trial.setting.runtime.interpreter,
             # Which way a candidate takes may depend on all but values.
             without_gradients=self.trial.setting.backward and case.group != "special",
             again=before.id if before is not None and before.outcome is OK else None,

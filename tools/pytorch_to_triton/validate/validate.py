@@ -20,14 +20,22 @@ from pytorch_to_triton.targets.describe import describe
 from pytorch_to_triton.targets.memory_limit import refuse_too_large
 from pytorch_to_triton.targets.problem import Problem, problem_of, reference_of
 from pytorch_to_triton.validate.at_fault import NO_CULPRIT, Culprit, compiled_wrongly, find_culprit
-from pytorch_to_triton.validate.behavior import Policy, never_stored, violations_of_traces
-from pytorch_to_triton.validate.conclusion import decide, most_telling, next_step_of, summary_of, wrong_of
+from pytorch_to_triton.validate.behavior import never_stored, violations_of_traces
+from pytorch_to_triton.validate.conclusion import (
+    decide,
+    most_telling,
+    next_step_of,
+    summary_of,
+    unseen,
+    wrong_of,
+)
 from pytorch_to_triton.validate.host_code import kernels_in
 from pytorch_to_triton.validate.limits import limits_in, with_limits
 from pytorch_to_triton.validate.memory_check import TOOLS, MemoryCheck, check_memory, under_interpreter
 from pytorch_to_triton.validate.notes import behavior_of, loops_of_one_turn, notes_of, notes_on
 from pytorch_to_triton.validate.phrases import times
 from pytorch_to_triton.validate.plan import CaseSizeLimits
+from pytorch_to_triton.validate.policy import Policy
 from pytorch_to_triton.validate.ready_plan import (
     ReadyPlan,
     not_judged,
@@ -52,6 +60,7 @@ from pytorch_to_triton.validate.target_worker import (
     exchange_folder,
 )
 from pytorch_to_triton.validate.trial import CandidateWorkers, JudgedCase, ValidationTrial, device_workers
+from pytorch_to_triton.validate.unreached import unreached_lines
 from pytorch_to_triton.worker.wire.observation import Observation
 
 INTERPRETER_ELEMENTS = 2**21
@@ -297,19 +306,23 @@ def verdict_of(
     where = "interpreted on CPU tensors" if interpreter else "compiled and run on the device"
     behavior = behavior_of(findings.observations)
     never_launched: tuple[str, ...] = ()
+    unreached: tuple[Skip, ...] = ()
     single_turns: tuple[Skip, ...] = ()
     if not request.cases:  # all of the plan
         never_launched = tuple(sorted(kernels_in(source).difference(behavior.kernels)))
-        single_turns = loops_of_one_turn(findings.observations, str(request.candidate.path.resolve()))
+        file = str(request.candidate.path.resolve())
+        unreached = unreached_lines(source, findings.observations, file)
+        single_turns = loops_of_one_turn(findings.observations, file)
     takes = reduction.sentence if reduction else ""
+    further = unseen(never_launched, unreached)
     return Verdict(
-        summary=summary_of(decision, results, violations, findings.skipped, never_launched, takes),
+        summary=summary_of(decision, results, violations, findings.skipped, further, takes),
         next_step=findings.culprit.step or next_step_of(decision, results, violations, never_launched),
         verdict=decision,
         candidate=str(request.candidate),
         reference=str(trial.reference.target),
         cases=results,
-        skipped=(*findings.skipped, *single_turns),
+        skipped=(*findings.skipped, *unreached, *single_turns),
         violations=violations,
         notes=(
             *filter(None, (findings.culprit.sentence,)),

@@ -172,6 +172,11 @@ def reference_to(tensor: torch.Tensor) -> StorageWeakRef:
     return StorageWeakRef(tensor.untyped_storage())  # type: ignore[no-untyped-call]
 
 
+def storage_behind(reference: StorageWeakRef) -> torch.UntypedStorage:
+    """The storage itself, of one that is alive."""
+    return torch.UntypedStorage._new_with_weak_ptr(reference.cdata)
+
+
 def is_alive(storage: StorageWeakRef) -> bool:
     """Whether any tensor still lies in the storage."""
     return not storage.expired()  # type: ignore[no-untyped-call]

@@ -22,6 +22,7 @@ from .allocation import (
     range_of,
     red_zone,
     reference_to,
+    storage_behind,
     surround,
 )
 from .dispatch import AroundOperators
@@ -98,6 +99,12 @@ class GuardedMemory:
         """Each storage that a tensor lies in, guarded ones first."""
         guarded = ((block.storage, block.range) for block in self._blocks.values())
         return [place for storage, place in (*guarded, *self._noted.values()) if is_alive(storage)]
+
+    def storages(self) -> list[torch.UntypedStorage]:
+        """The same as storages, which these references keep."""
+        noted = (storage for storage, _ in self._noted.values())
+        known = (*(block.storage for block in self._blocks.values()), *noted)
+        return [storage_behind(reference) for reference in known if is_alive(reference)]
 
     def named(self, tensor: torch.Tensor, name: str) -> None:
         """Give the tensor's storage a better name; one that was not known yet is noted under it."""

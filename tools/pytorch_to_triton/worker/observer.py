@@ -8,7 +8,9 @@ from typing import Any, TypeVar
 
 import torch
 
+from .allocation import Poison
 from .calls.exchange import CallInputs
+from .concealment import Concealment
 from .guarded_memory import GuardedMemory
 from .integrity.operators import Launches, Operators, Readings
 from .integrity.returned_tensors import aliases
@@ -19,6 +21,7 @@ from .interpreter.memory_guard import MemoryGuard
 from .interpreter.syntax import observed_loops
 from .loading.redirect import original
 from .random_numbers import DrawnByElement
+from .reached_lines import ReachedLines
 from .runtime import as_on_a_gpu, interpreting
 from .wire.as_json import decoded
 from .wire.observation import (
@@ -26,12 +29,28 @@ from .wire.observation import (
     Observation,
     ObservedLaunch,
     ObservedLoop,
+    ReachedFile,
     SandboxViolation,
     Strided,
     Traces,
 )
 
-Placed = TypeVar("Placed", MemoryFault, ObservedLoop, Strided)
+Placed = TypeVar("Placed", MemoryFault, ObservedLoop, ReachedFile, Strided)
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """What a call's results must not depend on."""
+
+    order: Order = "forward"
+    """In which interpreted programs run."""
+    poison: Poison = Poison.FIRST
+    """What memory holds that nothing was written to."""
+    concealed: bool = False
+    """Whether Python sees noise in place of what tensors hold; under the interpreter alone."""
+
+
+USUAL = Circumstances()
 
 
 @dataclass
@@ -41,6 +60,7 @@ class CallObservation:
     operators: Operators
     launches: Launches
     guard: MemoryGuard
+    reached: ReachedLines
 
     def seen(self, outputs: Mapping[str, Any], call: CallInputs, memory: GuardedMemory) -> Observation:
         """What was seen; `outputs` are the leaves that the call returned, by path."""
@@ -60,6 +80,10 @@ class CallObservation:
             reads_kernels=self.operators.reads_kernels,
             faults=tuple(map(in_original_file, self.guard.faults)),
             loops=tuple(map(in_original_file, observed_loops())),
+            reached=tuple(
+                in_original_file(ReachedFile(file=file, lines=tuple(sorted(lines))))
+                for file, lines in self.reached.by_file.items()
+            ),
             strided=tuple(map(in_original_file, self.guard.strided.values())),
             overruns=tuple(memory.overruns()),
             aliases=frozenset(aliases(tensors.items(), call.tensors().items())),
@@ -95,16 +119,22 @@ class Observer:
 
     @contextmanager
     def calling(
-        self, memory: GuardedMemory, call: CallInputs, order: Order = "forward"
+        self, memory: GuardedMemory, call: CallInputs, circumstances: Circumstances = USUAL
     ) -> Iterator[CallObservation]:
-        """While the candidate is called once; interpreted programs run in the given order."""
-        guard = MemoryGuard(memory.ranges, order)
+        """While the candidate is called once."""
+        guard = MemoryGuard(memory.ranges, circumstances.order)
         # The interpreter knows what a kernel wrote to; on a device only what it was given is known.
         given = (*call.tensors().values(), *call.cotangents.values())
         operators = Operators(given, guard.has_stored if interpreting() else None)
+        reached = ReachedLines()
+
+        def announce(kernel: Callable[..., Any] | None) -> None:
+            reached.announce(kernel)
+            self.announce(kernel)
+
         # On a device a launch returns before its kernel has run.
-        launches = Launches(operators, self.announce if interpreting() else None)
-        observation = CallObservation(operators, launches, guard)
+        launches = Launches(operators, announce if interpreting() else None)
+        observation = CallObservation(operators, launches, guard, reached)
         with ExitStack() as stack:
             stack.enter_context(self.sandbox.watching())
             stack.enter_context(as_on_a_gpu())
@@ -112,11 +142,14 @@ class Observer:
             stack.enter_context(observation.launches)
             if interpreting():
                 stack.enter_context(guard.watching())
+            if circumstances.concealed:
+                stack.enter_context(Concealment(memory).active())
             stack.enter_context(DrawnByElement())
             stack.enter_context(Readings(operators.counts))
             stack.enter_context(operators)
             try:
-                yield observation
+                with reached.following():
+                    yield observation
             finally:
                 self.flags.note()
 

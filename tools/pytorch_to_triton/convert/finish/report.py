@@ -19,7 +19,7 @@ from pytorch_to_triton.schema.benchmark import KERNEL, Benchmark
 from pytorch_to_triton.schema.finding import AuditReport
 from pytorch_to_triton.schema.session import Attempt, Understanding
 from pytorch_to_triton.schema.verdict import CaseResult, Verdict
-from pytorch_to_triton.validate.behavior import Policy
+from pytorch_to_triton.validate.policy import Policy
 
 MET_BY_FINISHING = frozenset({"incomplete_kernel_file"})
 """Rules that ask for what lies beside the finished file: tests, a benchmark."""

@@ -156,6 +156,11 @@ def written_to(call: CallInputs, before: CallInputs) -> list[str]:
     return [name for name, tensor in call.tensors().items() if not same_bits(tensor, originals[name])]
 
 
+def written_cotangents(call: CallInputs, before: CallInputs) -> list[str]:
+    """The outputs whose given gradients differ from those in `before`."""
+    return [path for path, given in call.cotangents.items() if not same_bits(given, before.cotangents[path])]
+
+
 def same_bits(tensor: torch.Tensor, original: torch.Tensor) -> bool:
     """Whether both hold the same: the whole storage if both are of one size, else the elements.
 

@@ -4,7 +4,7 @@ The backward pass starts from given cotangents and ends at every floating tensor
 gradient.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, TypeVar
 
 import torch
@@ -44,14 +44,33 @@ def with_gradients(target: Callable[[CallInputs], Any], call: CallInputs) -> dic
     return {**outputs, **gradients()}
 
 
+def gradients_apart(
+    target: Callable[[CallInputs], Any],
+    call: Callable[[], CallInputs],
+    other: CallInputs,
+    paths: Iterable[str],
+) -> dict[str, Any]:
+    """Those of the paths that are gradients, each asked for alone, as where other weights are frozen, and
+    after a forward pass on other values, as in a second batch. `call` gives the call's inputs anew."""
+
+    def gradient(path: str) -> Any:
+        _, backward = call_and_gradients(target, call(), [path.removeprefix(GRADIENT_OF)])
+        target(other)
+        return backward().get(path)
+
+    return {path: gradient(path) for path in paths if path.startswith(GRADIENT_OF)}
+
+
 def call_and_gradients(
-    target: Callable[[CallInputs], Any], call: CallInputs
+    target: Callable[[CallInputs], Any], call: CallInputs, names: Collection[str] | None = None
 ) -> tuple[dict[str, Any], Callable[[], dict[str, Any]]]:
-    """The outputs of a call, and the backward pass that gives its gradients; it can be run once.
+    """The outputs of a call, and the backward pass that gives its gradients, or those by the tensors of these
+    names alone; it can be run once.
 
     Raises NoGradient.
     """
-    inputs = {name: tensor for name, tensor in call.tensors().items() if tensor.is_floating_point()}
+    asked = call.tensors() if names is None else {name: call.tensors()[name] for name in names}
+    inputs = {name: tensor for name, tensor in asked.items() if tensor.is_floating_point()}
     inputs, returned = differentiated(lambda: target(call), inputs)
     outputs = dict(leaves(returned))
     tracked = {path: call.cotangents[path] for path in outputs if is_tracked(outputs[path], path, call)}

@@ -11,15 +11,15 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 
 from .. import wire
 from ..allocation import Poison
-from ..calls.exchange import CallInputs, Exchange, map_tensors, outputs_of, written_to
+from ..calls.exchange import CallInputs, Exchange, map_tensors, outputs_of, written_cotangents, written_to
 from ..calls.generate import large_strides
-from ..calls.gradients import gradcheck_failure, with_gradients
+from ..calls.gradients import gradcheck_failure, gradients_apart, with_gradients
 from ..calls.tensors import Outputs, leaves, output_of, same_output, write_values
 from ..compilation import compile_otherwise
 from ..device import is_usable, release_cached, synchronize
@@ -34,19 +34,21 @@ from ..job_report import JobReport
 from ..loading.redirect import redirect
 from ..loading.target import Loaded, load
 from ..loading.target_file import TargetError
-from ..observer import Observer
+from ..observer import USUAL, Circumstances, Observer
 from ..random_numbers import seed_call
 from ..runtime import interpreting
 from ..tracing.description import description
 from ..untimed_tuning import UntimedTuning
 from ..wire import validation
-from ..wire.observation import Differs, Observation
+from ..wire.observation import Differs, Observation, SecondRun
+from ..wire.statistics import Run
 
 TRIALS = 2
 INTERPRETED_TRIALS = 1
 """Runs of an autotuned kernel before the launch that counts: under the interpreter each takes its time."""
 CALLS_BEFORE = 5
-"""Calls with the same tensors before their values change: a kernel that counts them has its fill."""
+"""Calls with the same tensors before their values change: a kernel that counts them has its fill, and one
+that returns the same few tensors in turn has used them all."""
 
 
 def work(
@@ -102,6 +104,10 @@ def phase_of(kernel: Callable[..., Any] | None, before: str) -> str:
     return f"{case}{validation.KERNEL}{kernel.__name__}{loops}"
 
 
+Seen = tuple[Outputs | wire.Failure, Observation]
+"""What a further call returned or raised, and what was observed."""
+
+
 @dataclass
 class CandidateCall:
     """One call of the candidate: what it was given, and what it returned."""
@@ -129,8 +135,11 @@ class CandidateSession:
 
     def answer(self, request: validation.CandidateRequest) -> validation.ReturnedItem | validation.RaisedItem:
         """Call the candidate, and write its outputs to the exchange folder."""
+        if request.again and self.last is None:
+            # A process that was lost took the call before with it.
+            self.answer(replace(request, id=request.again, again=None, twice=False, without_gradients=False))
         self.call_id = request.id
-        again = self.last if request.again and self.last else None
+        again = self.last if request.again else None
         before = self.exchange.call(request.id, self.setting.device)
         if again is None:
             self.drop_last()
@@ -139,8 +148,8 @@ class CandidateSession:
             call = place_in_guarded_memory(before, request.large_stride, memory)
         else:
             memory, call = again.memory, again.call
-            for _ in range(CALLS_BEFORE):
-                self.called(call, memory, before)
+            calls = [self.called(call, memory, before)[0] for _ in range(CALLS_BEFORE)]
+            earlier = [again, *(each for each in calls if isinstance(each, CandidateCall))]
             overwrite(call, before)
         result, observation = self.called(call, memory, before)
         observation = replace(observation, tuned=tuple(self.tuning.taken()))
@@ -148,17 +157,17 @@ class CandidateSession:
             self.drop_last()
             return validation.RaisedItem(case=request.name, failure=result, observation=observation)
         if again is not None:
-            observation = replace(observation, overwritten=tuple(changed_since(again, call)))
+            changed = {path: None for each in earlier for path in changed_since(each, call)}
+            observation = replace(observation, overwritten=tuple(changed))
         write_values(result.outputs, self.exchange.outputs(self.setting.side, request.id))
         self.last = result
         if request.twice:
             observation = replace(observation, differs=self.differs(request, result, before))
-        if request.without_gradients:
-            without, seen = self.without_gradients(request, before)
-            if isinstance(without, wire.Failure):
-                return validation.RaisedItem(case=request.name, failure=without, observation=seen)
-            outputs = {**result.outputs, **without}
-            write_values(outputs, self.exchange.outputs(self.setting.side, request.id, "without_gradients"))
+        for run, (outputs, seen) in self.other_ways(request, result, before):
+            if isinstance(outputs, wire.Failure):
+                return validation.RaisedItem(case=request.name, failure=outputs, observation=seen)
+            path = self.exchange.outputs(self.setting.side, request.id, run)
+            write_values({**result.outputs, **outputs}, path)
             observation = observation.joined(seen)
         if self.setting.backward:
             with self.observer.calling(memory, call):
@@ -166,11 +175,15 @@ class CandidateSession:
         return validation.ReturnedItem(case=request.name, observation=observation)
 
     def called(
-        self, call: CallInputs, memory: GuardedMemory, before: CallInputs, order: Order = "forward"
+        self,
+        call: CallInputs,
+        memory: GuardedMemory,
+        before: CallInputs,
+        circumstances: Circumstances = USUAL,
     ) -> tuple[CandidateCall | wire.Failure, Observation]:
         """One call under observation: what it returned or raised, and what was observed."""
         returned: dict[str, Any] | None = None
-        with self.observer.calling(memory, call, order) as observation:
+        with self.observer.calling(memory, call, circumstances) as observation:
             try:
                 returned = self.returned_by(call)
                 synchronize(self.setting.device)
@@ -183,7 +196,9 @@ class CandidateSession:
                 with without_collection():
                     written = written_to(call, before)
                     outputs = outputs_of(returned, call, written)
-                    observed = replace(observation.seen(returned, call, memory), written=tuple(written))
+                    seen = observation.seen(returned, call, memory)
+                    cotangents = tuple(written_cotangents(call, before))
+                    observed = replace(seen, written=tuple(written), written_cotangents=cotangents)
                     return CandidateCall(call, memory, returned, outputs), observed
             except RuntimeError as error:
                 failure = describe_failure(error, "its results")
@@ -207,45 +222,81 @@ class CandidateSession:
     ) -> Differs | None:
         """Outputs with other bits in a second run, in memory that held something else and with programs in
         another order; None if none has."""
-        order = order_of_second_run(request.name)
-        second = self.once_more(request, before, order)
+        order, is_interpreted = order_of_second_run(request.name), interpreting()
+        again = Circumstances("forward", Poison.SECOND)
+        concealed = replace(again, concealed=is_interpreted)
+        second = self.once_more(request, before, replace(concealed, order=order))
         paths = [path for path in first.outputs if not same_output(first.outputs[path], second.get(path))]
         if not paths:
             return None
         write_values(second, self.exchange.outputs(self.setting.side, request.id, "second"))
-        third = self.once_more(request, before, "forward")
-        by: Literal["memory", "order", "chance"] = "chance"
-        if all(same_output(second.get(path), third.get(path)) for path in paths):
+
+        def are_alike(left: Outputs, right: Outputs) -> bool:
+            return all(same_output(left.get(path), right.get(path)) for path in paths)
+
+        third = self.once_more(request, before, again)
+        by: SecondRun = "chance"
+        if are_alike(second, third):
             by = "memory"
-        elif interpreting() and all(same_output(first.outputs[path], third.get(path)) for path in paths):
-            # What changes with every second call is as at first in the third run, and not in the fourth.
-            fourth = self.once_more(request, before, "forward")
-            if all(same_output(third.get(path), fourth.get(path)) for path in paths):
+        elif is_interpreted and are_alike(first.outputs, third):
+            # What changes with every second call is as at first in the third run, and not in those after it.
+            fourth = self.once_more(request, before, concealed)
+            if are_alike(third, fourth):
                 by = "order"
+            elif are_alike(fourth, self.once_more(request, before, concealed)):
+                by = "reading"
         return Differs(paths=tuple(paths), by=by)
 
-    def once_more(self, request: validation.CandidateRequest, before: CallInputs, order: Order) -> Outputs:
+    def once_more(
+        self, request: validation.CandidateRequest, before: CallInputs, circumstances: Circumstances
+    ) -> Outputs:
         """The outputs of another run on the same values; none where it raises."""
-        result, _ = self.afresh(request, before, order)
+        result, _ = self.afresh(request, before, circumstances)
         return result.outputs if isinstance(result, CandidateCall) else {}
 
-    def without_gradients(
-        self, request: validation.CandidateRequest, before: CallInputs
-    ) -> tuple[Outputs | wire.Failure, Observation]:
+    def other_ways(
+        self, request: validation.CandidateRequest, first: CandidateCall, before: CallInputs
+    ) -> Iterator[tuple[Run, Seen]]:
+        """What is returned where gradients are asked for in another way, or not at all."""
+        if request.without_gradients:
+            yield "without_gradients", self.without_gradients(request, before)
+        if request.again and self.setting.backward:
+            yield "gradients_apart", self.gradients_apart(request.again, request, first, before)
+
+    def without_gradients(self, request: validation.CandidateRequest, before: CallInputs) -> Seen:
         """A call on the same values without gradients, for which a candidate may take another way."""
         session = replace(self, setting=replace(self.setting, backward=False), last=None)
-        result, observation = session.afresh(request, before, "forward")
+        result, observation = session.afresh(request, before, replace(USUAL, poison=Poison.SECOND))
         return result.outputs if isinstance(result, CandidateCall) else result, observation
 
-    def afresh(
-        self, request: validation.CandidateRequest, before: CallInputs, order: Order
-    ) -> tuple[CandidateCall | wire.Failure, Observation]:
-        """Another call on the same values, in memory that held something else."""
+    def gradients_apart(
+        self, other: str, request: validation.CandidateRequest, first: CandidateCall, before: CallInputs
+    ) -> Seen:
+        """Each gradient asked for alone, after a forward pass on the inputs of another case."""
         memory = GuardedMemory(self.setting.device, Poison.SECOND, self.red_zone_bytes)
+
+        def placed(inputs: CallInputs) -> CallInputs:
+            return place_in_guarded_memory(inputs, request.large_stride, memory)
+
+        between = placed(self.exchange.call(other, self.setting.device))
+        returned: dict[str, Any] = {}
         try:
-            return self.called(
-                place_in_guarded_memory(before, request.large_stride, memory), memory, before, order
-            )
+            with self.observer.calling(memory, between) as observation:
+                returned = gradients_apart(self.run, lambda: placed(before), between, first.outputs)
+            return outputs_of(returned, between, []), observation.seen(returned, between, memory)
+        except (Exception, SystemExit) as error:
+            return describe_failure(error, "call"), Observation()
+        finally:
+            memory.close()
+
+    def afresh(
+        self, request: validation.CandidateRequest, before: CallInputs, circumstances: Circumstances
+    ) -> tuple[CandidateCall | wire.Failure, Observation]:
+        """Another call on the same values."""
+        memory = GuardedMemory(self.setting.device, circumstances.poison, self.red_zone_bytes)
+        try:
+            call = place_in_guarded_memory(before, request.large_stride, memory)
+            return self.called(call, memory, before, circumstances)
         finally:
             memory.close()
 

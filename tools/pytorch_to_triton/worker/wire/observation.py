@@ -87,13 +87,24 @@ class ObservedLoop(WireValue):
     """Of its longest run so far."""
 
 
+SecondRun = Literal["memory", "order", "reading", "chance"]
+"""What results of a second run seem to depend on: what uninitialised memory held, the order in which the
+programs of a launch ran (where that was the same, so were they), what Python reads of tensors past torch, or
+none of these."""
+
+
+class ReachedFile(WireValue):
+    """Lines of a file of the author's that Python ran, outside of kernels."""
+
+    file: str
+    lines: tuple[int, ...]
+
+
 class Differs(WireValue):
     """Outputs that had other bits in a second run on the same values."""
 
     paths: tuple[str, ...]
-    by: Literal["memory", "order", "chance"]
-    """What they seem to depend on: what uninitialised memory held, the order in which the programs of a
-    launch ran (where that was the same, so were they), or neither."""
+    by: SecondRun
 
 
 class TunedKernel(WireValue):
@@ -125,6 +136,7 @@ class Observation(WireValue):
     """Whether Python was given the value of an element that a kernel made."""
     faults: tuple[MemoryFault, ...] = ()
     loops: tuple[ObservedLoop, ...] = ()
+    reached: tuple[ReachedFile, ...] = ()
     strided: tuple[Strided, ...] = ()
     overruns: tuple[Overrun, ...] = ()
     aliases: frozenset[tuple[str, str]] = frozenset()
@@ -134,6 +146,8 @@ class Observation(WireValue):
     """Whether the reference draws random numbers there."""
     written: tuple[str, ...] = ()
     """Inputs that the call changed."""
+    written_cotangents: tuple[str, ...] = ()
+    """Outputs whose gradients the backward pass was given, and changed."""
     differs: Differs | None = None
     overwritten: tuple[str, ...] = ()
     """Outputs of the case before that this call changed."""
@@ -142,10 +156,11 @@ class Observation(WireValue):
     """How the candidate's gradients fail torch.autograd.gradcheck."""
 
     def joined(self, other: Observation) -> Observation:
-        """With what the kernels of another call did: their launches, and how they used memory."""
+        """With what another call reached, and what its kernels did: launches, and how they used memory."""
         return replace(
             self,
             launches=(*self.launches, *other.launches),
+            reached=(*self.reached, *other.reached),
             faults=(*self.faults, *other.faults),
             overruns=(*self.overruns, *other.overruns),
         )

@@ -5,7 +5,7 @@ from typing import Literal
 
 from .as_json import WireValue
 
-Run = Literal["first", "second", "without_gradients"]
+Run = Literal["first", "second", "without_gradients", "gradients_apart"]
 
 
 class Spread(WireValue):
