@@ -153,7 +153,9 @@ class Validation:
         secret = (places.runs(), *(t.path.resolve() for t in (self.reference.target, request.candidate)))
         workers = CandidateWorkers(self.setting, request.candidate, name, secret)
         policy = Policy(request.allow_torch)
-        trial = ValidationTrial(self.setting, policy, self.reference, workers, request.stop)
+        trial = ValidationTrial(
+            self.setting, policy, self.reference, workers, request.stop, all_twice=bool(request.cases)
+        )
         try:
             plan = await self.plan(request, await description_of(workers, "candidate"))
             found = await findings(trial, request, plan, listener)
