@@ -7,12 +7,12 @@ import pytest
 
 from pytorch_to_triton.inputs.case import Case, Layout, TensorArgument, tensors_in
 from pytorch_to_triton.inputs.declaration import parse_declaration
-from pytorch_to_triton.validate.cases import CasePlan
+from pytorch_to_triton.validate.cases import CasePlan, add_multiples
 from pytorch_to_triton.validate.factors import VALUES
 from pytorch_to_triton.validate.host_code import Switch
 from pytorch_to_triton.worker.calls.generate import large_strides
 
-from .plans import case_for, case_named, names, plan_cases, planned, reasons, tensor
+from .plans import builder_of, case_for, case_named, names, plan_cases, planned, reasons, tensor
 
 ROWS: dict[str, object] = {"M": [1, 7, 64], "N": [1, 64, 1000]}
 CLAIM = "float32|bfloat16|float16"
@@ -202,6 +202,12 @@ def test_a_tensor_with_a_declared_range_holds_nothing_else() -> None:
     plan = planned({"a": "float32[4]", "p": "float32[4] in 0.1..1.0"}, {})
     assert reasons(plan)["special values of p"] == "its range is declared: 0.1..1.0"
     assert all(tensor(case, "p").fill == "random" for case in plan.cases)
+
+
+def test_three_whole_tiles_are_tried_at_the_smallest_other_sizes() -> None:
+    plan = builder_of(parse_declaration({"x": "float32[M, N]"}, ROWS))
+    add_multiples(plan, [(384, "N"), (192, "M")])
+    assert (plan.cases["M=1 N=384"].group, plan.cases["M=192 N=1"].group) == ("odd", "beyond")
 
 
 def test_infinity_is_not_asked_of_a_dtype_that_has_none() -> None:

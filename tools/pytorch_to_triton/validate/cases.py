@@ -202,6 +202,14 @@ def add_past_groups(plan: PlanBuilder, groups: Sequence[Switch]) -> None:
         plan.add_nearest("beyond", {**small, name: size + 1}, fixed=name)
 
 
+def add_multiples(plan: PlanBuilder, multiples: Sequence[Switch]) -> None:
+    """Each size of whole tiles: what takes a way of its own there may yet need an even count of them."""
+    small = smallest_point(plan.declaration.dims)
+    for size, name in multiples[:MOST_SWITCHES]:
+        group: Group = "odd" if size <= max(plan.declaration.dims[name]) else "beyond"
+        plan.add_nearest(group, {**small, name: size}, fixed=name)
+
+
 def add_mixed(plan: PlanBuilder, *, all_of_them: bool) -> None:
     """Tensors that declare the same dtypes, one of them in another than the rest."""
     by_dtypes: dict[tuple[DType, ...], list[str]] = {}
