@@ -22,6 +22,7 @@ from pytorch_to_triton.validate.combined_cases import add_combined, configuratio
 from pytorch_to_triton.validate.factors import (
     constant_changes,
     dtype_changes,
+    edge_changes,
     free_tensors,
     is_floating,
     is_ragged,
@@ -100,6 +101,8 @@ def build_plan(
         add_large_strides(plan)
         add_large_strides_of_long_rows(plan)
         add_options(plan)
+        for change in edge_changes(declaration):
+            plan.add("special", plan.base, change)
         if declaration.inputs:
             add_combined(plan, size_levels(plan, seed), configurations)
         else:
@@ -132,7 +135,8 @@ def know_conditions(plan: PlanBuilder, configurations: int) -> None:
             plan.know(group, change)
     for name, spec in declaration.tensors().items():
         if is_floating(spec.dtypes[0]) and spec.low is not None:
-            plan.leave_out(f"special values of {name}", f"its range is declared: {spec.low}..{spec.high}")
+            why = f"its range is declared: {spec.low}..{spec.high}, where only the ends are special"
+            plan.leave_out(f"special values of {name}", why)
 
 
 def add_declared(plan: PlanBuilder, base: Point) -> None:

@@ -107,6 +107,32 @@ def value_changes(declaration: Declaration) -> dict[tuple[str, str], tuple[Chang
     return changes
 
 
+def edge_changes(declaration: Declaration) -> Iterator[Change]:
+    """Values at the edge of what is declared: everywhere else they would hide what is wrong beside them."""
+    tensors = declaration.tensors()
+    integers = {name: spec for name, spec in tensors.items() if spec.dtypes[0] in INTEGERS}
+    masks = [name for name, spec in tensors.items() if spec.dtypes[0] == "bool"]
+    edges: tuple[tuple[str, Fill, Sequence[str]], ...] = (
+        ("ends of ranges", "ends", [name for name in with_kinks(tensors) if tensors[name].low is not None]),
+        ("integer extremes", "extremes", [n for n, s in integers.items() if s.low is None]),
+        ("all outside", "outside", [n for n, s in integers.items() if s.outside is not None]),
+        ("all false", "zeros", masks),
+        ("all true", "ones", masks),
+    )
+    for label, fill, names in edges:
+        if names:
+            yield Change(label, fills=dict.fromkeys(names, fill))
+
+
+def with_kinks(tensors: Mapping[str, TensorSpec]) -> list[str]:
+    """The floating tensors that may lie where a function has a kink: finite differences, which are taken in
+    float64, are no derivatives there.
+    """
+    return [
+        name for name, spec in tensors.items() if is_floating(spec.dtypes[0]) and spec.dtypes[0] != "float64"
+    ]
+
+
 def _in_all(fill: Fill, free: Sequence[str], tied: Sequence[str]) -> Change:
     """A fill of all free tensors; ties are given to integers too, and infinities meet their opposites."""
     fills: dict[str, Fill] = dict.fromkeys(free, fill)
