@@ -106,6 +106,7 @@ CASES = {
     "wrong/ignores_nan": "M=2 N=8 nan in x",
     "wrong/ignores_strides": "M=5 N=9 x transposed",
     "wrong/keeps_only_its_last_turn": "M=3 N=1025",
+    "wrong/keeps_the_threshold": "N=100 thresholds",
     "wrong/last_row_of_labels": "N=300",
     "wrong/logarithm_of_zero": "N=100 ends of ranges",
     "wrong/logsumexp_of_masked_row": "M=5 N=1",

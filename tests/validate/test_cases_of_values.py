@@ -7,7 +7,7 @@ import pytest
 
 from pytorch_to_triton.inputs.case import Case, Layout, TensorArgument, tensors_in
 from pytorch_to_triton.inputs.declaration import parse_declaration
-from pytorch_to_triton.validate.cases import CasePlan, add_multiples
+from pytorch_to_triton.validate.cases import CasePlan, add_multiples, add_thresholds
 from pytorch_to_triton.validate.factors import VALUES
 from pytorch_to_triton.validate.host_code import Switch
 from pytorch_to_triton.worker.calls.generate import large_strides
@@ -226,6 +226,20 @@ def test_masks_are_all_false_and_all_true_and_labels_are_all_ignored() -> None:
     ):
         case = case_named(plan, name)
         assert (case.group, tuple(tensor(case, name).fill for name in "xmt")) == ("special", fills)
+
+
+def test_numbers_that_are_compared_with_are_among_the_values_with_both_signs() -> None:
+    inputs: dict[str, object] = {"x": "float32[M]", "lambd": 0.7, "n": 3, "p": "float32[M] in 0..1"}
+    plan = builder_of(parse_declaration({**inputs, "y": "float32[M]", "d": "float64[M]"}, {"M": [8]}))
+    add_thresholds(plan, (0.25, 0.7, 6.0))
+    case = plan.cases["M=8 thresholds"]
+    numbers = (0.7, -0.7, 0.25, -0.25, 6.0, -6.0)
+    assert [tensor(case, name).among for name in "xypd"] == [numbers, numbers, (), ()]
+    assert case.group == "special"
+    assert plan.combined({"M": 4}, ("thresholds", "x sliced")) is not None
+    without = builder_of(parse_declaration({"x": "float32[4]", "n": 3}, {}))
+    add_thresholds(without, ())
+    assert "thresholds" not in without.cases
 
 
 def test_three_whole_tiles_are_tried_at_the_smallest_other_sizes() -> None:

@@ -5,7 +5,7 @@ from textwrap import dedent, indent
 import pytest
 
 from pytorch_to_triton.inputs.declaration import parse_declaration
-from pytorch_to_triton.validate.host_code import groups_in, kernels_in, multiples_in, switches_in
+from pytorch_to_triton.validate.host_code import groups_in, kernels_in, multiples_in, numbers_in, switches_in
 
 DECLARED = parse_declaration({"x": "float32[M, N]", "w": "float32[2 * N]"}, {"M": [1, 3], "N": [1, 64]})
 SWITCHES = {
@@ -132,6 +132,29 @@ def test_what_divides_a_dimension_tells_a_size_of_three_whole_tiles(
     launch = "kernel[(1,)](x, BLOCK=64)"
     source = f"TILE = 64\n\n\ndef run(x, w):\n    n_rows, n_cols = x.shape\n    {line}\n    {launch}\n"
     assert multiples_in(source, DECLARED) == found
+
+
+def test_the_numbers_of_a_reference_are_those_that_it_writes_out_itself() -> None:
+    source = dedent("""
+    LIMIT = 7.5
+
+    def scaled(x):
+        return x * 0.5
+
+    def reference(x, low=-0.25):
+        "Clamped at 3.0."
+        y = scaled(x).clamp(low, 6).masked_fill(x > 1e9, True)
+        return y.sum(-1) + 0.75 + 0 + 6
+
+    class Model:
+        def forward(self, x):
+            return x.clamp(-448.0)
+    """)
+    assert numbers_in(source, "reference") == (0.25, 0.75, 6, 1)
+    assert numbers_in(source, "Model") == (448.0,)
+    assert numbers_in(source, "run") == ()
+    many = f"def reference(x): return [*{[*range(1, 100)]}, 0.5]"
+    assert numbers_in(many, "reference") == (0.5, *range(1, 12))
 
 
 def test_a_mask_is_no_other_way() -> None:

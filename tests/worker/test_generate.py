@@ -96,6 +96,19 @@ def test_the_ends_of_a_range_are_the_low_one_and_the_largest_number_below_the_hi
     assert generated((), low=0.0, high=1.0, fill="ends").item() == 0.0
 
 
+def test_given_numbers_are_one_element_in_eight_each_in_turn() -> None:
+    for dtype in FLOATS:
+        numbers = (0.5, -0.5, 0.25, 1024.0)
+        x = generated((10, 80), dtype=dtype, among=numbers).double()
+        held = [int((x == number).sum()) for number in numbers]
+        most = torch.finfo(getattr(torch, dtype)).max
+        assert sum(held) >= 100, dtype
+        assert [count >= 25 for count in held] == [True, True, True, most > 1024], dtype
+        assert bool(x.isfinite().all()), dtype
+    assert generated((), among=(0.7,)).item() == torch.tensor(0.7).item()
+    assert generated((0,), among=(0.7,)).shape == (0,)
+
+
 def test_extreme_integers_are_neighbours_in_each_row() -> None:
     ends = {"int8": 2, "uint8": 2, "int16": 2, "int32": 3, "int64": 5}
     for dtype, pairs in ends.items():

@@ -56,6 +56,8 @@ class TensorArgument(Value):
     """Largest value, exclusive."""
     outside: float | None = None
     """What one element in eight is instead, where the fill is random."""
+    among: tuple[float, ...] = ()
+    """Without a range: what one element in eight is instead, each in turn."""
     fill: Fill = "random"
     layout: Layout = "contiguous"
 

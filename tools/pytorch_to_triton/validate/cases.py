@@ -29,6 +29,7 @@ from pytorch_to_triton.validate.factors import (
     layout_changes,
     row_dims,
     size_levels,
+    threshold_change,
     value_changes,
     value_combinations,
 )
@@ -212,6 +213,13 @@ def add_multiples(plan: PlanBuilder, multiples: Sequence[Switch]) -> None:
     for size, name in multiples[:MOST_SWITCHES]:
         group: Group = "odd" if size <= max(plan.declaration.dims[name]) else "beyond"
         plan.add_nearest(group, {**small, name: size}, fixed=name)
+
+
+def add_thresholds(plan: PlanBuilder, written: Sequence[float]) -> None:
+    """The numbers that calls and the reference's source compare with, among the values of the middle case."""
+    change = threshold_change(plan.declaration, written)
+    if plan.cases and change.label:
+        plan.add("special", plan.base, change)
 
 
 def add_mixed(plan: PlanBuilder, *, all_of_them: bool) -> None:

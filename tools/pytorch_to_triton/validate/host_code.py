@@ -26,6 +26,8 @@ MOST_SWITCHES = 8
 """At most so many sizes at which the candidate's own code takes another way are tried."""
 TILES = 3
 """An odd count, and more than one."""
+MOST_NUMBERS, LARGEST_NUMBER = 12, 1024
+"""Of those that are written in a reference: larger ones stand in for infinity, or are sizes."""
 Functions = list[ast.FunctionDef]
 Switch = tuple[int, str]
 """A size past which the candidate takes another way, and the declared dimension that it may be a size of."""
@@ -87,6 +89,15 @@ def multiples_in(source: str, declaration: Declaration) -> tuple[Switch, ...]:
                 if TILES * LEAST <= size <= MOST:
                     found.update((size, dim) for dim in read if dim in declaration.dims)
     return tuple(sorted(found))
+
+
+def numbers_in(source: str, name: str) -> tuple[float, ...]:
+    """The numbers that a function or a class writes out, without their signs, the floats first."""
+    nodes = ast.walk(parse(source))
+    named = (n for n in nodes if isinstance(n, ast.FunctionDef | ast.ClassDef) and n.name == name)
+    written = (n.value for n in nodes_in(named) if isinstance(n, ast.Constant) and n.value is not True)
+    numbers = [n for n in written if isinstance(n, int | float) and 0 < n <= LARGEST_NUMBER]
+    return tuple(dict.fromkeys(sorted(numbers, key=lambda number: isinstance(number, int))))[:MOST_NUMBERS]
 
 
 def dims_in(

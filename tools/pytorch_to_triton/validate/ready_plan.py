@@ -27,10 +27,11 @@ from pytorch_to_triton.validate.cases import (
     add_multiples,
     add_past_groups,
     add_points,
+    add_thresholds,
     build_plan,
     plan_of,
 )
-from pytorch_to_triton.validate.host_code import groups_in, multiples_in, switches_in
+from pytorch_to_triton.validate.host_code import groups_in, multiples_in, numbers_in, switches_in
 from pytorch_to_triton.validate.plan import CaseSizeLimits, PlanBuilder, case_named
 from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.target_worker import ReferenceProcess
@@ -77,6 +78,7 @@ def ready_plan(
     add_points(builder, named)
     add_past_groups(builder, groups_in(source, problem.declaration))
     add_multiples(builder, multiples_in(source, problem.declaration))
+    add_thresholds(builder, numbers_in(source_of(problem.reference.target), problem.reference.name))
     cases = requested_cases(all_cases(problem.reference, request, builder), request, builder)
     return ReadyPlan(cases, builder, source, named)
 

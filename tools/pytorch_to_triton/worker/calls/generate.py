@@ -22,8 +22,8 @@ ROW_ALIGNMENT = 16
 """Elements; such rows keep the alignment that kernels are specialized for."""
 DEFAULT_INTEGERS = (-100, 101)
 OUTSIDE_SHARE = 0.125
-ENDS_SHARE = 4
-"""One element in so many is an end of its range."""
+NUMBERS_SHARE, ENDS_SHARE = 8, 4
+"""One element in so many is one of given numbers, or an end of its range."""
 NOT_HELD = (2**24, 2**31, 2**53)
 """From here on float32, int32 and float64 do not hold each integer."""
 LARGE_MEAN = 1000.0
@@ -78,8 +78,10 @@ def generate_floats(spec: Spec, dtype: torch.dtype, random: torch.Generator) -> 
     shape, low, high = tuple(spec["shape"]), spec["low"], spec["high"]
     precise = torch.float64 if dtype == torch.float64 else torch.float32
     if low is None or high is None:
-        fill = FILLS[spec["fill"]]
-        return fill(signed(shape, precise, random), torch.finfo(dtype), random).to(dtype)
+        fill, limits = FILLS[spec["fill"]], torch.finfo(dtype)
+        values = fill(signed(shape, precise, random), limits, random)
+        numbers = [number for number in spec.get("among", ()) if abs(number) <= limits.max]
+        return with_numbers(values, numbers, NUMBERS_SHARE, random).to(dtype)
     values = (
         low + (high - low) * torch.rand(shape, generator=random, device=random.device, dtype=precise)
     ).to(dtype)
