@@ -7,12 +7,12 @@ import pytest
 
 from pytorch_to_triton.inputs.case import Case, Layout, TensorArgument, tensors_in
 from pytorch_to_triton.inputs.declaration import parse_declaration
-from pytorch_to_triton.validate.cases import CasePlan
+from pytorch_to_triton.validate.cases import CasePlan, add_multiples, add_thresholds
 from pytorch_to_triton.validate.factors import VALUES
 from pytorch_to_triton.validate.host_code import Switch
 from pytorch_to_triton.worker.calls.generate import large_strides
 
-from .plans import case_for, case_named, names, plan_cases, planned, reasons, tensor
+from .plans import builder_of, case_for, case_named, names, plan_cases, planned, reasons, tensor
 
 ROWS: dict[str, object] = {"M": [1, 7, 64], "N": [1, 64, 1000]}
 CLAIM = "float32|bfloat16|float16"
@@ -198,10 +198,54 @@ def test_ties_are_given_to_integers_too_and_alone_where_nothing_floats() -> None
     assert "ties" in names(planned({"i": "int64[4] in 0..9"}, {}))
 
 
-def test_a_tensor_with_a_declared_range_holds_nothing_else() -> None:
-    plan = planned({"a": "float32[4]", "p": "float32[4] in 0.1..1.0"}, {})
-    assert reasons(plan)["special values of p"] == "its range is declared: 0.1..1.0"
-    assert all(tensor(case, "p").fill == "random" for case in plan.cases)
+def test_a_tensor_with_a_declared_range_holds_nothing_else_and_its_ends_in_one_case() -> None:
+    inputs: dict[str, object] = {"p": "float32[4] in 0.1..1.0", "q": "float32[4] in 0..1"}
+    plan = planned({"a": "float32[4]", **inputs}, {})
+    why = "its range is declared: 0.1..1.0, where only the ends are special"
+    assert reasons(plan)["special values of p"] == why
+    (ends,) = (case for case in plan.cases if tensor(case, "p").fill != "random")
+    assert (ends.name, ends.group) == ("ends of ranges", "special")
+    assert [tensor(ends, name).fill for name in "apq"] == ["random", "ends", "ends"]
+
+
+def test_integers_without_a_range_reach_the_ends_of_their_dtype_in_one_case() -> None:
+    plan = planned({"i": "int64[4]", "j": "int8[4]", "k": "int64[4] in 0..9", "x": "float32[4]"}, {})
+    (case,) = (case for case in plan.cases if tensor(case, "i").fill == "extremes")
+    assert (case.name, case.group) == ("integer extremes", "special")
+    assert [tensor(case, name).fill for name in "ijkx"] == ["extremes", "extremes", "random", "random"]
+    assert "integer extremes" not in names(planned({"k": "int64[4] in 0..9", "m": "bool[4]"}, {}))
+
+
+def test_masks_are_all_false_and_all_true_and_labels_are_all_ignored() -> None:
+    inputs: dict[str, object] = {"x": "float32[M, 9]", "m": "bool[M]", "t": "int64[M] in 0..9 or -100"}
+    plan = planned(inputs, {"M": [8]})
+    for name, fills in (
+        ("M=8 all false", ("random", "zeros", "random")),
+        ("M=8 all true", ("random", "ones", "random")),
+        ("M=8 all outside", ("random", "random", "outside")),
+    ):
+        case = case_named(plan, name)
+        assert (case.group, tuple(tensor(case, name).fill for name in "xmt")) == ("special", fills)
+
+
+def test_numbers_that_are_compared_with_are_among_the_values_with_both_signs() -> None:
+    inputs: dict[str, object] = {"x": "float32[M]", "lambd": 0.7, "n": 3, "p": "float32[M] in 0..1"}
+    plan = builder_of(parse_declaration({**inputs, "y": "float32[M]", "d": "float64[M]"}, {"M": [8]}))
+    add_thresholds(plan, (0.25, 0.7, 6.0))
+    case = plan.cases["M=8 thresholds"]
+    numbers = (0.7, -0.7, 0.25, -0.25, 6.0, -6.0)
+    assert [tensor(case, name).among for name in "xypd"] == [numbers, numbers, (), ()]
+    assert case.group == "special"
+    assert plan.combined({"M": 4}, ("thresholds", "x sliced")) is not None
+    without = builder_of(parse_declaration({"x": "float32[4]", "n": 3}, {}))
+    add_thresholds(without, ())
+    assert "thresholds" not in without.cases
+
+
+def test_three_whole_tiles_are_tried_at_the_smallest_other_sizes() -> None:
+    plan = builder_of(parse_declaration({"x": "float32[M, N]"}, ROWS))
+    add_multiples(plan, [(384, "N"), (192, "M")])
+    assert (plan.cases["M=1 N=384"].group, plan.cases["M=192 N=1"].group) == ("odd", "beyond")
 
 
 def test_infinity_is_not_asked_of_a_dtype_that_has_none() -> None:

@@ -147,8 +147,9 @@ def test_limits_are_named_and_the_next_step_lifts_them() -> None:
     )
 
 
-def test_a_mixture_that_pytorch_refuses_is_not_counted() -> None:
-    results = [result("declared", "passed"), result("odd", "passed"), result("mixed", "skipped")]
+def test_a_mixture_and_values_that_pytorch_refuses_are_not_counted() -> None:
+    refused = [result("mixed", "skipped"), result("special", "skipped", reason="raised")]
+    results = [result("declared", "passed"), result("odd", "passed"), *refused]
     assert summary_of("passed", results).startswith("All 2 cases are right. Largest error")
 
 

@@ -5,7 +5,7 @@ from textwrap import dedent, indent
 import pytest
 
 from pytorch_to_triton.inputs.declaration import parse_declaration
-from pytorch_to_triton.validate.host_code import groups_in, kernels_in, switches_in
+from pytorch_to_triton.validate.host_code import groups_in, kernels_in, multiples_in, numbers_in, switches_in
 
 DECLARED = parse_declaration({"x": "float32[M, N]", "w": "float32[2 * N]"}, {"M": [1, 3], "N": [1, 64]})
 SWITCHES = {
@@ -26,10 +26,16 @@ SWITCHES = {
         "block = min(8192, triton.next_power_of_2(N))\nif block >= N: pass",
         {8192: ("N",)},
     ),
+    "a bound of the grid": ("grid = (min(M, 1024),)", {1024: ("M",)}),
+    "a bound of a block": ("BLOCK = max(512, triton.next_power_of_2(N))", {512: ("N",)}),
+    "a bound of the count of blocks": ("grid = (min(triton.cdiv(M, 64), 256),)", {64 * 256: ("M",)}),
+    "a bound of the count of whole blocks": ("grid = (min(M // 8, 32),)", {256: ("M",)}),
     "a function that decides": ("if fits(N): pass\ndef fits(n): return n * 4 <= 32768", {32768: ("N",)}),
     "several": ("if N > 100: pass\nif M >= 64: pass", {64: ("M",), 100: ("N",)}),
     "a refusal": ("if N > 4096: raise ValueError(N)", {}),
     "an assertion": ("assert N <= 4096", {}),
+    "a refusal of what is bounded": ("assert min(N, 4096) == N", {}),
+    "a bound of something else": ("warps = min(threads // 32, 16)", {}),
     "another number": ("if warps > 16: pass", {}),
     "small numbers": ("if N > 8: pass", {}),
     "equality": ("if N == 64: pass", {}),
@@ -69,16 +75,16 @@ TUNED = "@triton.autotune([triton.Config({'BLOCK': 256}), triton.Config({'BLOCK'
 @pytest.mark.parametrize(
     ("decorator", "loop", "launch", "size"),
     [
-        ("", "start in range(0, n_cols, BLOCK)", ", BLOCK=1024", 1024),
-        ("", "start in tl.range(0, n_cols, BLOCK)", ", BLOCK=BLOCK_K", 2048),
-        ("", "block in range(tl.cdiv(n_cols, BLOCK))", ", BLOCK=1024", 1024),
-        (TUNED, "start in range(0, n_cols, BLOCK)", "", 512),
-        ("", "start in range(0, n_cols, BLOCK)", ", BLOCK=64", 64),
-        ("", "start in range(0, n_cols, BLOCK)", ", BLOCK=32", None),
+        ("", "start in range(0, n_cols, BLOCK)", ", BLOCK=1024", 2048),
+        ("", "start in tl.range(0, n_cols, BLOCK)", ", BLOCK=BLOCK_K", 4096),
+        ("", "block in range(tl.cdiv(n_cols, BLOCK))", ", BLOCK=1024", 2048),
+        (TUNED, "start in range(0, n_cols, BLOCK)", "", 1024),
+        ("", "start in range(0, n_cols, BLOCK)", ", BLOCK=32", 64),
+        ("", "start in range(0, n_cols, BLOCK)", ", BLOCK=16", None),
     ],
     ids=["a literal", "a name", "a count of blocks", "tuned", "the largest size", "sizes go past it"],
 )
-def test_a_loop_that_no_declared_size_takes_twice_is_another_way(
+def test_a_loop_that_no_declared_size_takes_three_times_is_another_way(
     decorator: str, loop: str, launch: str, size: int | None
 ) -> None:
     source = LOOP.format(decorator=decorator, loop=loop, launch=launch)
@@ -98,14 +104,57 @@ def test_a_group_of_programs_takes_so_many_blocks(grouped: str) -> None:
     source = LOOP.format(decorator="", loop=loop, launch=", BLOCK=64, GROUP=8").replace(
         "    for", "    n_blocks = tl.cdiv(n_cols, BLOCK)\n    for"
     )
-    assert switches_in(source, DECLARED) == ((64, "N"),)
+    assert switches_in(source, DECLARED) == ((128, "N"),)
     assert groups_in(source, DECLARED) == ((512, "N"),)
 
 
 def test_of_rows_that_are_counted_together_the_longest_dimension_passes_a_block() -> None:
     source = LOOP.format(decorator="", loop="start in range(0, n, BLOCK)", launch=", BLOCK=1024")
     source = source.replace("(x, n_cols", "(x, n_rows * n_cols").replace("(x_ptr, n_cols", "(x_ptr, n")
-    assert switches_in(source, DECLARED) == ((1024, "N"),)
+    assert switches_in(source, DECLARED) == ((2048, "N"),)
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("even = N % 128 == 0", ((384, "N"),)),
+        ("tiles = x.shape[0] // TILE", ((192, "M"),)),
+        ("even = n_cols % BLOCK == 0", ((192, "N"),)),
+        ("half = N // 2", ()),
+        ("warps = threads // 32", ()),
+        ("lanes = (tl.arange(0, 64) + N) % 32", ()),
+    ],
+    ids=["a remainder", "a division", "by a block", "a half", "of something else", "of lanes"],
+)
+def test_what_divides_a_dimension_tells_a_size_of_three_whole_tiles(
+    line: str, found: tuple[tuple[int, str], ...]
+) -> None:
+    launch = "kernel[(1,)](x, BLOCK=64)"
+    source = f"TILE = 64\n\n\ndef run(x, w):\n    n_rows, n_cols = x.shape\n    {line}\n    {launch}\n"
+    assert multiples_in(source, DECLARED) == found
+
+
+def test_the_numbers_of_a_reference_are_those_that_it_writes_out_itself() -> None:
+    source = dedent("""
+    LIMIT = 7.5
+
+    def scaled(x):
+        return x * 0.5
+
+    def reference(x, low=-0.25):
+        "Clamped at 3.0."
+        y = scaled(x).clamp(low, 6).masked_fill(x > 1e9, True)
+        return y.sum(-1) + 0.75 + 0 + 6
+
+    class Model:
+        def forward(self, x):
+            return x.clamp(-448.0)
+    """)
+    assert numbers_in(source, "reference") == (0.25, 0.75, 6, 1)
+    assert numbers_in(source, "Model") == (448.0,)
+    assert numbers_in(source, "run") == ()
+    many = f"def reference(x): return [*{[*range(1, 100)]}, 0.5]"
+    assert numbers_in(many, "reference") == (0.5, *range(1, 12))
 
 
 def test_a_mask_is_no_other_way() -> None:

@@ -1,6 +1,7 @@
 """Inputs are generated as the case describes them, and the same again from the same seed."""
 
 import math
+from collections import Counter
 from itertools import product
 from typing import Any
 
@@ -78,6 +79,53 @@ def test_a_part_of_the_integers_is_outside_of_the_range() -> None:
     assert set(x.tolist()) == {-100, *range(9)}
     assert 0.08 < float((x == -100).float().mean()) < 0.18
     assert -100 not in generated((4000,), dtype="int64", low=0, high=9, outside=-100, fill="ties").tolist()
+
+
+def test_the_ends_of_a_range_are_the_low_one_and_the_largest_number_below_the_high_one() -> None:
+    for dtype, (low, high) in product(FLOATS, [(0.0, 1.0), (-2.0, -1.0), (1.0, 96.0)]):
+        x = generated((8, 40), dtype=dtype, low=low, high=high, fill="ends").double()
+        top = float(x.max())
+        between = torch.tensor((top + high) / 2, dtype=torch.float64).to(getattr(torch, dtype))
+        assert float(x.min()) == low, dtype
+        assert top < high, dtype
+        assert float(between) in (top, high), (dtype, top)
+        for end in (low, top):
+            assert int((x == end).sum()) >= 40, (dtype, end)
+    below_zero = generated(low=-2.0, high=0.0, fill="ends")
+    assert float(below_zero.max()) == -torch.finfo(torch.float32).tiny
+    assert generated((), low=0.0, high=1.0, fill="ends").item() == 0.0
+
+
+def test_given_numbers_are_one_element_in_eight_each_in_turn() -> None:
+    for dtype in FLOATS:
+        numbers = (0.5, -0.5, 0.25, 1024.0)
+        x = generated((10, 80), dtype=dtype, among=numbers).double()
+        held = [int((x == number).sum()) for number in numbers]
+        most = torch.finfo(getattr(torch, dtype)).max
+        assert sum(held) >= 100, dtype
+        assert [count >= 25 for count in held] == [True, True, True, most > 1024], dtype
+        assert bool(x.isfinite().all()), dtype
+    assert generated((), among=(0.7,)).item() == torch.tensor(0.7).item()
+    assert generated((0,), among=(0.7,)).shape == (0,)
+
+
+def test_extreme_integers_are_neighbours_in_each_row() -> None:
+    ends = {"int8": 2, "uint8": 2, "int16": 2, "int32": 3, "int64": 5}
+    for dtype, pairs in ends.items():
+        limits = torch.iinfo(getattr(torch, dtype))
+        x = generated((10, 400), dtype=dtype, low=-100, high=100, fill="extremes")
+        found = {tuple(sorted(n for n, _ in Counter(row.tolist()).most_common(2))) for row in x}
+        assert {(limits.min, limits.min + 1), (limits.max - 1, limits.max)} <= found, dtype
+        assert all(high == low + 1 for low, high in found), dtype
+        assert len(found) == pairs, dtype
+    single = generated((400,), dtype="int64", low=-100, high=100, fill="extremes")
+    assert {2**31 + 1, 2**53 + 1} <= set(single.tolist())
+
+
+def test_integers_are_all_outside_of_their_range() -> None:
+    assert set(generated(dtype="int64", low=0, high=9, outside=-100, fill="outside").view(-1).tolist()) == {
+        -100
+    }
 
 
 def test_special_fills_hold_what_they_name() -> None:

@@ -195,6 +195,20 @@ def test_nearby_moves_as_far_as_float32_rounds(tmp_path: Path) -> None:
     assert 2.0**-26 < float(moved) < 2.0**-18
 
 
+def test_inputs_that_are_exact_stay_on_their_side_of_a_threshold_and_what_is_computed_does_not(
+    tmp_path: Path,
+) -> None:
+    def shrunk(x: Tensor) -> tuple[Tensor, Tensor]:
+        tripled = x * 3.0
+        return torch.where(x > 0.5, x, 0.0), torch.where(tripled > 1.5, tripled, 0.0)
+
+    moving = oracle(shrunk, {"x": torch.full((64,), 0.5)}, tmp_path)
+    staying = dataclasses.replace(moving, exact=(0.5,))
+    for each, moved in ((moving, [True, True]), (staying, [False, True])):
+        truth = each.truth(CASE, SEED).with_more_samples()
+        assert [bool(values(truth.nearby, path).any()) for path in ("out[0]", "out[1]")] == moved
+
+
 def test_conjugates_and_negated_parts_are_computed(tmp_path: Path) -> None:
     def products(x: Tensor) -> Tensor:
         z = torch.view_as_complex(x)

@@ -20,6 +20,7 @@ Fill = Literal[
     "random", "zeros", "ones", "equal_rows", "ties", "large", "huge", "small", "faint_rows", "negative",
     "positive", "negative_zero", "alternating", "shifted", "inf", "inf_ends", "inf_opposed",
     "minus_inf_row", "minus_inf_column", "plus_inf_row", "plus_inf_column", "nan", "nan_ends", "same_corners",
+    "ends", "extremes", "outside",
 ]  # fmt: skip
 """random: signed, each row with a scale and an offset of its own. equal_rows: one random value a row. ties:
 five distinct values at most, again and again (of integers: within their range). large/small: random times
@@ -33,7 +34,9 @@ nan: random with some elements replaced by +inf and -inf, or by NaN. minus_inf_r
 random, but the first row (last dimension), or the first index of the last dimension, is -inf throughout;
 plus_inf_row and plus_inf_column: +inf. nan_ends, inf_ends, inf_opposed: random but for the first and the
 last element: NaN; +inf; +inf and -inf. same_corners: random but for the first, the middle and the last
-element."""
+element. ends: of floats in a range; one element in four is its low end or the largest number below its high
+one. extremes: of integers; half of the elements are neighbours at the ends of the dtype, or past what 32 bits
+or a float holds. outside: nothing but the value beside a range."""
 LARGE_OFFSET = 2**31
 """Elements: an offset from here on is past what 32 bits with a sign can hold."""
 _ROW_ALIGNMENT = 16
@@ -53,6 +56,8 @@ class TensorArgument(Value):
     """Largest value, exclusive."""
     outside: float | None = None
     """What one element in eight is instead, where the fill is random."""
+    among: tuple[float, ...] = ()
+    """Without a range: what one element in eight is instead, each in turn."""
     fill: Fill = "random"
     layout: Layout = "contiguous"
 

@@ -22,12 +22,14 @@ from pytorch_to_triton.validate.combined_cases import add_combined, configuratio
 from pytorch_to_triton.validate.factors import (
     constant_changes,
     dtype_changes,
+    edge_changes,
     free_tensors,
     is_floating,
     is_ragged,
     layout_changes,
     row_dims,
     size_levels,
+    threshold_change,
     value_changes,
     value_combinations,
 )
@@ -100,6 +102,8 @@ def build_plan(
         add_large_strides(plan)
         add_large_strides_of_long_rows(plan)
         add_options(plan)
+        for change in edge_changes(declaration):
+            plan.add("special", plan.base, change)
         if declaration.inputs:
             add_combined(plan, size_levels(plan, seed), configurations)
         else:
@@ -132,7 +136,8 @@ def know_conditions(plan: PlanBuilder, configurations: int) -> None:
             plan.know(group, change)
     for name, spec in declaration.tensors().items():
         if is_floating(spec.dtypes[0]) and spec.low is not None:
-            plan.leave_out(f"special values of {name}", f"its range is declared: {spec.low}..{spec.high}")
+            why = f"its range is declared: {spec.low}..{spec.high}, where only the ends are special"
+            plan.leave_out(f"special values of {name}", why)
 
 
 def add_declared(plan: PlanBuilder, base: Point) -> None:
@@ -200,6 +205,21 @@ def add_past_groups(plan: PlanBuilder, groups: Sequence[Switch]) -> None:
     small = smallest_point(plan.declaration.dims)
     for size, name in groups[:MOST_SWITCHES]:
         plan.add_nearest("beyond", {**small, name: size + 1}, fixed=name)
+
+
+def add_multiples(plan: PlanBuilder, multiples: Sequence[Switch]) -> None:
+    """Each size of whole tiles: what takes a way of its own there may yet need an even count of them."""
+    small = smallest_point(plan.declaration.dims)
+    for size, name in multiples[:MOST_SWITCHES]:
+        group: Group = "odd" if size <= max(plan.declaration.dims[name]) else "beyond"
+        plan.add_nearest(group, {**small, name: size}, fixed=name)
+
+
+def add_thresholds(plan: PlanBuilder, written: Sequence[float]) -> None:
+    """The numbers that calls and the reference's source compare with, among the values of the middle case."""
+    change = threshold_change(plan.declaration, written)
+    if plan.cases and change.label:
+        plan.add("special", plan.base, change)
 
 
 def add_mixed(plan: PlanBuilder, *, all_of_them: bool) -> None:

@@ -141,8 +141,7 @@ def undecided_summary(results: Sequence[CaseResult]) -> str:
 
 def passed_summary(results: Sequence[CaseResult]) -> str:
     """Where it is right, what could not be judged, up to where it is right, and the largest errors."""
-    # A mixture of dtypes that PyTorch refuses is no case that anybody could judge.
-    possible = [r for r in results if (r.group, r.status) != ("mixed", "skipped")]
+    possible = [result for result in results if not is_refused(result)]
     outputs = [output for r in possible if r.status == "passed" for output in r.outputs]
     ours = max((output.candidate_error for output in outputs), default=0.0)
     theirs = max((output.pytorch_error for output in outputs), default=0.0)
@@ -154,6 +153,12 @@ def passed_summary(results: Sequence[CaseResult]) -> str:
             f"Largest error: {ours:.3g} units of rounding error (PyTorch: {theirs:.3g}).",
         ]
     )
+
+
+def is_refused(result: CaseResult) -> bool:
+    """A mixture of dtypes, or values, that PyTorch refuses: no case that anybody could judge."""
+    of_values = result.group == "special" and result.reason == "raised"
+    return result.status == "skipped" and (result.group == "mixed" or of_values)
 
 
 def share_passed(results: Sequence[CaseResult]) -> str:

@@ -6,7 +6,7 @@ block, `small` for subnormal numbers and for 1e-4.
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import islice, product
 from random import Random
@@ -14,7 +14,7 @@ from random import Random
 from pytorch_to_triton.inputs.case import Fill, Layout
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.expression import names_in
-from pytorch_to_triton.inputs.input_spec import INTEGERS, TensorSpec
+from pytorch_to_triton.inputs.input_spec import INTEGERS, ConstantSpec, TensorSpec
 from pytorch_to_triton.inputs.sizes import smallest_point
 from pytorch_to_triton.schema.dtype import DType, Scalar
 from pytorch_to_triton.validate.host_code import MOST_SWITCHES
@@ -105,6 +105,43 @@ def value_changes(declaration: Declaration) -> dict[tuple[str, str], tuple[Chang
     if tied and not free:
         changes["signs", ALL] = (Change("ties", fills=dict.fromkeys(tied, "ties")),)
     return changes
+
+
+def edge_changes(declaration: Declaration) -> Iterator[Change]:
+    """Values at the edge of what is declared: everywhere else they would hide what is wrong beside them."""
+    tensors = declaration.tensors()
+    integers = {name: spec for name, spec in tensors.items() if spec.dtypes[0] in INTEGERS}
+    masks = [name for name, spec in tensors.items() if spec.dtypes[0] == "bool"]
+    edges: tuple[tuple[str, Fill, Sequence[str]], ...] = (
+        ("ends of ranges", "ends", [name for name in with_kinks(tensors) if tensors[name].low is not None]),
+        ("integer extremes", "extremes", [n for n, s in integers.items() if s.low is None]),
+        ("all outside", "outside", [n for n, s in integers.items() if s.outside is not None]),
+        ("all false", "zeros", masks),
+        ("all true", "ones", masks),
+    )
+    for label, fill, names in edges:
+        if names:
+            yield Change(label, fills=dict.fromkeys(names, fill))
+
+
+def threshold_change(declaration: Declaration, written: Iterable[float]) -> Change:
+    """The float options and numbers that are written in the reference, and their negatives, among the values
+    of free tensors: `>=` in place of `>` shows nowhere else. No change where there are none.
+    """
+    constants = (spec.value for spec in declaration.inputs.values() if isinstance(spec, ConstantSpec))
+    options = (value for value in constants if isinstance(value, float))
+    numbers = tuple(dict.fromkeys(each for n in (*options, *written) if n for each in (n, -n)))
+    holders = with_kinks(free_tensors(declaration))
+    return Change("thresholds", among=dict.fromkeys(holders, numbers)) if numbers and holders else NO_CHANGE
+
+
+def with_kinks(tensors: Mapping[str, TensorSpec]) -> list[str]:
+    """The floating tensors that may lie where a function has a kink: finite differences, which are taken in
+    float64, are no derivatives there.
+    """
+    return [
+        name for name, spec in tensors.items() if is_floating(spec.dtypes[0]) and spec.dtypes[0] != "float64"
+    ]
 
 
 def _in_all(fill: Fill, free: Sequence[str], tied: Sequence[str]) -> Change:

@@ -24,6 +24,10 @@ _ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _LARGEST_EXPONENT = 64
 MOST_SWITCHES = 8
 """At most so many sizes at which the candidate's own code takes another way are tried."""
+TILES = 3
+"""An odd count, and more than one."""
+MOST_NUMBERS, LARGEST_NUMBER = 12, 1024
+"""Of those that are written in a reference: larger ones stand in for infinity, or are sizes."""
 Functions = list[ast.FunctionDef]
 Switch = tuple[int, str]
 """A size past which the candidate takes another way, and the declared dimension that it may be a size of."""
@@ -66,6 +70,34 @@ def groups_in(source: str, declaration: Declaration) -> tuple[Switch, ...]:
     _, meant = dims_in(tree, declaration)
     ends = group_ends(kernels_of(tree), largest_blocks(tree, constants(tree)))
     return tuple(sorted({*passed(ends, meant, declaration)}))
+
+
+def multiples_in(source: str, declaration: Declaration) -> tuple[Switch, ...]:
+    """The sizes of a few whole tiles, wherever the code divides a dimension by a number: `N % 128 == 0`."""
+    tree = parse(source)
+    defined, numbers = functions(tree), constants(tree)
+    shapes, meant = dims_in(tree, declaration)
+    blocks, lanes = {**largest_blocks(tree, numbers), **numbers}, lanes_in(defined)
+    found = set[Switch]()
+    for node in nodes_in(defined):
+        match node:
+            case ast.BinOp(left=left, op=ast.Mod() | ast.FloorDiv(), right=right) if not holds_lanes(
+                left, lanes
+            ):
+                size = TILES * (number_of(right, blocks) or 0)
+                read = shape_read(left, shapes) or dims_of(left, meant)
+                if TILES * LEAST <= size <= MOST:
+                    found.update((size, dim) for dim in read if dim in declaration.dims)
+    return tuple(sorted(found))
+
+
+def numbers_in(source: str, name: str) -> tuple[float, ...]:
+    """The numbers that a function or a class writes out, without their signs, the floats first."""
+    nodes = ast.walk(parse(source))
+    named = (n for n in nodes if isinstance(n, ast.FunctionDef | ast.ClassDef) and n.name == name)
+    written = (n.value for n in nodes_in(named) if isinstance(n, ast.Constant) and n.value is not True)
+    numbers = [n for n in written if isinstance(n, int | float) and 0 < n <= LARGEST_NUMBER]
+    return tuple(dict.fromkeys(sorted(numbers, key=lambda number: isinstance(number, int))))[:MOST_NUMBERS]
 
 
 def dims_in(
@@ -168,30 +200,48 @@ def refusals(defined: Functions) -> Iterator[ast.expr]:
 
 
 def comparisons(defined: Functions, sizes: Mapping[str, int]) -> Iterator[tuple[ast.expr, int]]:
-    """What is compared with which number, but where that is refused."""
+    """What is compared with which number, or bounded by it, but where that is refused."""
     refused = set(map(id, nodes_in(refusals(defined))))
     for node in nodes_in(defined):
-        if not isinstance(node, ast.Compare) or id(node) in refused:
-            continue
-        if not all(isinstance(op, _ORDERED) for op in node.ops):
-            continue
-        for left, right in pairwise([node.left, *node.comparators]):
+        match node:
+            case ast.Compare(left=first, ops=ops, comparators=others) if all(
+                isinstance(op, _ORDERED) for op in ops
+            ):
+                sides = [first, *others]
+            case ast.Call(func=ast.Name(id="min" | "max"), args=sides):
+                pass
+            case _:
+                continue
+        for left, right in pairwise(sides) if id(node) not in refused else ():
             numbers = number_of(left, sizes), number_of(right, sizes)
             if numbers[0] is None and numbers[1] is not None:
-                yield left, numbers[1]
+                yield left, numbers[1] * divisor_of(left, sizes)
             if numbers[1] is None and numbers[0] is not None:
-                yield right, numbers[0]
+                yield right, numbers[0] * divisor_of(right, sizes)
+
+
+def divisor_of(node: ast.expr, sizes: Mapping[str, int]) -> int:
+    """What a count of blocks, `cdiv(M, 64)` or `M // BLOCK`, is to be multiplied by to be a size again."""
+    match node:
+        case (
+            ast.Call(func=ast.Attribute(attr="cdiv"), args=[_, divisor])
+            | ast.BinOp(op=ast.FloorDiv(), right=divisor)
+        ):
+            return number_of(divisor, sizes) or 1
+    return 1
 
 
 def loop_ends(kernels: Functions, largest: Mapping[str, int]) -> Iterator[tuple[ast.expr, int]]:
-    """Where a loop of a kernel ends, with the largest block that it goes on by."""
+    """Where a loop of a kernel ends, with twice the largest block that it goes on by: what a turn hands on
+    to the next but one shows in the third.
+    """
     for node in nodes_in(kernels):
         match node:
             case (
                 ast.For(iter=ast.Call(args=[_, end, ast.Name(id=block), *_]))
                 | ast.Call(func=ast.Attribute(attr="cdiv"), args=[end, ast.Name(id=block)])
             ) if block in largest:
-                yield end, largest[block]
+                yield end, 2 * largest[block]
 
 
 def group_ends(kernels: Functions, largest: Mapping[str, int]) -> Iterator[tuple[ast.expr, int]]:

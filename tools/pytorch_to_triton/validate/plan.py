@@ -43,13 +43,14 @@ _SIMILAR = 0.4
 class Change:
     """How a case differs from random, contiguous tensors in their first dtypes, and from declared constants.
 
-    Dtypes, layouts and fills by tensor name, constants by argument name.
+    Dtypes, layouts, fills and what is among the values by tensor name, constants by argument name.
     """
 
     label: str = ""
     dtypes: Mapping[str, DType] = field(default_factory=dict)
     layouts: Mapping[str, Layout] = field(default_factory=dict)
     fills: Mapping[str, Fill] = field(default_factory=dict)
+    among: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     constants: Mapping[str, Scalar] = field(default_factory=dict)
     configuration: int = 0
     declared: bool = False
@@ -62,6 +63,7 @@ class Change:
             dtypes={**self.dtypes, **other.dtypes},
             layouts={**self.layouts, **other.layouts},
             fills={**self.fills, **other.fills},
+            among={**self.among, **other.among},
             constants={**self.constants, **other.constants},
             configuration=self.configuration or other.configuration,
             declared=self.declared or other.declared,
@@ -70,9 +72,9 @@ class Change:
     def applied(self, argument: Argument) -> Argument:
         """The argument with this change."""
         if isinstance(argument, TensorArgument):
-            layout = self.layouts.get(argument.name, argument.layout)
-            fill = self.fills.get(argument.name, argument.fill)
-            return argument.model_copy(update={"layout": layout, "fill": fill})
+            changed = {"layout": self.layouts, "fill": self.fills, "among": self.among}
+            name = argument.name
+            return argument.model_copy(update={what: of[name] for what, of in changed.items() if name in of})
         if argument.name in self.constants:
             return ConstantArgument(name=argument.name, value=self.constants[argument.name])
         return argument

@@ -22,8 +22,16 @@ from pytorch_to_triton.schema.verdict import CaseResult, NoResult, Skip
 from pytorch_to_triton.targets.describe import EXAMPLES_CASE, examples_case, source_of
 from pytorch_to_triton.targets.first_call import CORRECT_IT
 from pytorch_to_triton.targets.problem import Problem
-from pytorch_to_triton.validate.cases import CasePlan, add_past_groups, add_points, build_plan, plan_of
-from pytorch_to_triton.validate.host_code import groups_in, switches_in
+from pytorch_to_triton.validate.cases import (
+    CasePlan,
+    add_multiples,
+    add_past_groups,
+    add_points,
+    add_thresholds,
+    build_plan,
+    plan_of,
+)
+from pytorch_to_triton.validate.host_code import groups_in, multiples_in, numbers_in, switches_in
 from pytorch_to_triton.validate.plan import CaseSizeLimits, PlanBuilder, case_named
 from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.target_worker import ReferenceProcess
@@ -69,6 +77,8 @@ def ready_plan(
     named = named_points(problem.declaration, request.points)
     add_points(builder, named)
     add_past_groups(builder, groups_in(source, problem.declaration))
+    add_multiples(builder, multiples_in(source, problem.declaration))
+    add_thresholds(builder, numbers_in(source_of(problem.reference.target), problem.reference.name))
     cases = requested_cases(all_cases(problem.reference, request, builder), request, builder)
     return ReadyPlan(cases, builder, source, named)
 

@@ -85,6 +85,13 @@ def layout_of_gradients(case: Mapping[str, Any]) -> str:
     return next((argument["layout"] for argument in case["arguments"] if argument["form"] == "tensor"), "")
 
 
+def numbers_among(case: Mapping[str, Any]) -> tuple[float, ...]:
+    """The numbers that are among the values of its tensors, rounded to their dtypes."""
+    tensors = (argument for argument in case["arguments"] if argument.get("among"))
+    rounded = (torch.tensor(tensor["among"]).to(getattr(torch, tensor["dtype"])) for tensor in tensors)
+    return tuple(number for numbers in rounded for number in numbers.tolist())
+
+
 def parameter_names(reference: Loaded) -> set[str]:
     """The names of a module's state that are parameters, not buffers."""
     trained = {key for key, _ in reference.module.named_parameters()} if reference.module else set()

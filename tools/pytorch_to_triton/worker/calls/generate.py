@@ -22,6 +22,10 @@ ROW_ALIGNMENT = 16
 """Elements; such rows keep the alignment that kernels are specialized for."""
 DEFAULT_INTEGERS = (-100, 101)
 OUTSIDE_SHARE = 0.125
+NUMBERS_SHARE, ENDS_SHARE = 8, 4
+"""One element in so many is one of given numbers, or an end of its range."""
+NOT_HELD = (2**24, 2**31, 2**53)
+"""From here on float32, int32 and float64 do not hold each integer."""
 LARGE_MEAN = 1000.0
 """In units of the spread around it."""
 PERTURBATION = 0.25
@@ -74,14 +78,37 @@ def generate_floats(spec: Spec, dtype: torch.dtype, random: torch.Generator) -> 
     shape, low, high = tuple(spec["shape"]), spec["low"], spec["high"]
     precise = torch.float64 if dtype == torch.float64 else torch.float32
     if low is None or high is None:
-        fill = FILLS[spec["fill"]]
-        return fill(signed(shape, precise, random), torch.finfo(dtype), random).to(dtype)
+        fill, limits = FILLS[spec["fill"]], torch.finfo(dtype)
+        values = fill(signed(shape, precise, random), limits, random)
+        numbers = [number for number in spec.get("among", ()) if abs(number) <= limits.max]
+        return with_numbers(values, numbers, NUMBERS_SHARE, random).to(dtype)
     values = (
         low + (high - low) * torch.rand(shape, generator=random, device=random.device, dtype=precise)
     ).to(dtype)
     # Rounding to a short dtype may reach `high`, which the range excludes.
     wide = values.to(precise)
-    return torch.where(wide < high, wide, torch.full_like(wide, low)).to(dtype)
+    wide = torch.where(wide < high, wide, torch.full_like(wide, low))
+    ends = [low, max(low, largest_below(high, dtype))] if spec["fill"] == "ends" else []
+    return with_numbers(wide, ends, ENDS_SHARE, random).to(dtype)
+
+
+def with_numbers(
+    values: torch.Tensor, numbers: Sequence[float], share: int, random: torch.Generator
+) -> torch.Tensor:
+    """One element in `share`, and at least one, is one of the numbers, each in turn."""
+    count = -(-values.numel() // share) if numbers else 0
+    places = torch.randperm(values.numel(), generator=random, device=random.device)[:count]
+    turns = torch.arange(count, device=values.device) % max(len(numbers), 1)
+    values.view(-1)[places] = torch.tensor(numbers, device=values.device, dtype=values.dtype)[turns]
+    return values
+
+
+def largest_below(end: float, dtype: torch.dtype) -> float:
+    """The largest number of the dtype below the end of a range, of below zero the largest normal one."""
+    limits = torch.finfo(dtype)
+    steps = (0.0, abs(end) * limits.eps / 2, abs(end) * limits.eps, limits.tiny)
+    near = (torch.tensor(end - step, dtype=torch.float64).to(dtype).item() for step in steps)
+    return max(number for number in near if number < end)
 
 
 def signed(shape: tuple[int, ...], dtype: torch.dtype, random: torch.Generator) -> torch.Tensor:
@@ -229,6 +256,8 @@ def some_places(values: torch.Tensor, random: torch.Generator) -> torch.Tensor:
 
 FILLS: dict[str, Fill] = {
     "random": lambda values, limits, random: values,
+    # No element has a range where there is none.
+    "ends": lambda values, limits, random: values,
     "zeros": lambda values, limits, random: torch.zeros_like(values),
     "ones": lambda values, limits, random: torch.ones_like(values),
     "equal_rows": lambda values, limits, random: (
@@ -262,11 +291,12 @@ FILLS: dict[str, Fill] = {
 def generate_integers(spec: Spec, dtype: torch.dtype, random: torch.Generator) -> torch.Tensor:
     """Uniform in low..high, of which both ends occur: offsets are largest there; one in eight is `outside`.
 
-    Fills other than zeros, ones and ties mean nothing to integers.
+    Fills other than zeros, ones, ties, extremes and outside mean nothing to integers.
     """
     shape, fill = tuple(spec["shape"]), spec["fill"]
-    if fill in ("zeros", "ones"):
-        return torch.full(shape, int(fill == "ones"), dtype=torch.int64, device=random.device).to(dtype)
+    if fill in ("zeros", "ones", "outside"):
+        number = int(spec["outside"] if fill == "outside" else fill == "ones")
+        return torch.full(shape, number, dtype=torch.int64, device=random.device).to(dtype)
     if dtype == torch.bool:
         return torch.rand(shape, generator=random, device=random.device) < 0.5
     low = DEFAULT_INTEGERS[0] if spec["low"] is None else int(spec["low"])
@@ -282,7 +312,23 @@ def generate_integers(spec: Spec, dtype: torch.dtype, random: torch.Generator) -
     if spec.get("outside") is not None and fill != "ties":
         chosen = torch.rand(shape, generator=random, device=random.device) < OUTSIDE_SHARE
         values[chosen] = int(spec["outside"])
-    return values.to(dtype)
+    return (extremes(values, torch.iinfo(dtype), random) if fill == "extremes" else values).to(dtype)
+
+
+def extremes(values: torch.Tensor, limits: torch.iinfo, random: torch.Generator) -> torch.Tensor:
+    """Half of the elements are one of two neighbours that a narrower dtype, or a float, does not tell apart.
+
+    Rows, and of a single row the elements, take turns with which: the largest of a row is one of two.
+    """
+    past = ((number, number + 1) for number in NOT_HELD if number < limits.max)
+    pairs = torch.tensor(
+        [(limits.max - 1, limits.max), *past, (limits.min, limits.min + 1)], device=values.device
+    )
+    rows = values.shape[:-1]
+    places = (*rows, 1) if math.prod(rows) > 1 else tuple(values.shape)
+    turn = torch.arange(math.prod(places), device=values.device).view(places) % len(pairs)
+    which, chosen = (torch.randint(2, values.shape, generator=random, device=random.device) for _ in range(2))
+    return torch.where(chosen == 1, pairs[turn, which], values)
 
 
 def laid_out(values: torch.Tensor, layout: str) -> torch.Tensor:

@@ -19,6 +19,7 @@ from ..calls.call_inputs import (
     generated_cotangents,
     generated_state,
     layout_of_gradients,
+    numbers_among,
 )
 from ..calls.exchange import REFERENCE, CallInputs, Exchange
 from ..device import is_usable, release_cached
@@ -94,6 +95,8 @@ class ReferenceSession:
     oracle: Oracle
     truths: OrderedDict[str, Truth] = field(default_factory=OrderedDict)
     """By the case's id, least recently used first."""
+    exact: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    """By the case's id: numbers that its functions may compare their inputs with."""
 
     def answer(self, request: validation.ReferenceRequest) -> validation.ReferenceItem:
         match request:
@@ -122,6 +125,7 @@ class ReferenceSession:
         An exception of the user's code is the case's result, and so is a comparison that does not fit.
         """
         exchange = self.oracle.exchange
+        self.exact[case["id"]] = numbers_among(case)
         try:
             arguments = generated_arguments(self.oracle.reference, case)
             exchange.put(case["id"], CallInputs(arguments, {}))
@@ -175,13 +179,15 @@ class ReferenceSession:
 
     def forget(self, case_id: str) -> validation.ForgottenItem:
         self.truths.pop(case_id, None)
+        self.exact.pop(case_id, None)
         self.oracle.exchange.forget(case_id)
         return validation.ForgottenItem()
 
     def truth(self, case_id: str, seed: int, unordered: tuple[Unordered, ...]) -> Truth:
         """The case's truth, computed once if it can be kept. Raises what the reference raises."""
         if case_id not in self.truths:
-            oracle = dataclasses.replace(self.oracle, unordered=unordered)
+            exact = self.exact.get(case_id, ())
+            oracle = dataclasses.replace(self.oracle, unordered=unordered, exact=exact)
             self.truths[case_id] = oracle.truth(case_id, seed)
         self.truths.move_to_end(case_id)
         truth = self.truths[case_id]

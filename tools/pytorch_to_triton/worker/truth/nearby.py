@@ -149,8 +149,11 @@ def window_of(weight: torch.Tensor, groups: int, *, transposed: bool) -> int:
     return window * weight.shape[0] // (weight.shape[1] * groups) if transposed else window
 
 
-def move_by_eps(call: CallInputs, eps: Mapping[str, float], seed: int, sample: int) -> CallInputs:
-    """The call with every element of the tensors in `eps` moved by up to so much of itself.
+def move_by_eps(
+    call: CallInputs, eps: Mapping[str, float], seed: int, sample: int, exact: Sequence[float] = ()
+) -> CallInputs:
+    """The call with every element of the tensors in `eps` moved by up to so much of itself, but for those
+    that are `exact`: where a function compares its input with such a number, no rounding excuses a kernel.
 
     Sample 0 is the call as it is.
     """
@@ -166,7 +169,9 @@ def move_by_eps(call: CallInputs, eps: Mapping[str, float], seed: int, sample: i
 
     def step(tensor: torch.Tensor, eps: float) -> torch.Tensor:
         steps = 2 * torch.rand(tensor.shape, device=tensor.device) - 1
-        return (tensor.double() * (1 + eps * steps.double())).to(tensor.dtype)
+        wide = tensor.double()
+        fixed = torch.isin(wide, wide.new_tensor(exact))
+        return torch.where(fixed, wide, wide * (1 + eps * steps.double())).to(tensor.dtype)
 
     return map_tensors(call, move)
 

@@ -215,6 +215,8 @@ class Oracle:
     """Results of which the order is declared free: here they have one."""
     draws: bool = False
     """Whether the reference draws random numbers."""
+    exact: tuple[float, ...] = ()
+    """Values of inputs that neighboring inputs have too."""
     limited: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
     """Round each of its calls, which may end that."""
 
@@ -246,7 +248,7 @@ class Oracle:
     def inputs(self, case_id: str, seed: int) -> CallInputs:
         """The case's call, or one with neighboring inputs: each time another copy."""
         call = self.exchange.call(case_id, self.device)
-        return move_by_eps(call, own_eps(call), seed, self.neighbor)
+        return move_by_eps(call, own_eps(call), seed, self.neighbor, self.exact)
 
     def holds(self, run: ReferenceRun) -> int:
         """The bytes of the case's inputs and of what the reference makes of them."""
@@ -282,7 +284,8 @@ class Oracle:
         Raises NotFollowed where the outputs on tensors that report the case's own dtypes have others.
         """
         reference, original = self.reference_for(precision), self.inputs(run.case_id, run.seed)
-        call = move_by_eps(in_dtypes(original, precision), good_eps(original), run.seed, sample)
+        call = in_dtypes(original, precision)
+        call = move_by_eps(call, good_eps(original), run.seed, sample, self.exact)
         if precision == "declared":
             call = with_declared_dtypes(original, call)
         with rounding(original, run.seed, sample), computing(precision, original), watched:
