@@ -134,7 +134,9 @@ class ResolvedTarget:
         """The arguments that were not declared, for whose defaults alone a trace as a whole holds."""
         parameters = self.description.parameters if self.whole else ()
         undeclared = (p for p in parameters if p.name not in self.declaration.inputs)
-        return {parameter.name: parameter.default for parameter in undeclared if parameter.default}
+        empty = {name for name, packing in self.declaration.packings().items() if not packing.items}
+        collecting = (p.name for p in parameters if p.variadic and p.name in empty)
+        return {p.name: p.default for p in undeclared if p.default} | dict.fromkeys(collecting, "empty")
 
     def convertible(self) -> DraftOrigin | CutOrigin:
         """What its drafts are made from. Raises NotConvertible where it was not traced."""
