@@ -159,6 +159,7 @@ async def test_other_results_with_another_value_are_refused_with_the_value(
     target = await resolved(written(DECLARED.format(inputs='"both": [False, True]') + function))
     assert target.refusal is not None
     assert target.refusal.message == "f returns other results where both is True."
+    assert "at a time" not in target.refusal.hint
 
 
 async def test_a_value_for_which_the_function_raises_is_named(written: Written, resolved: Resolving) -> None:

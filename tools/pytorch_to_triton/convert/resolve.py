@@ -22,7 +22,7 @@ from pytorch_to_triton.errors import BadInput, NotConvertible
 from pytorch_to_triton.graph.cost import held_bytes
 from pytorch_to_triton.graph.shown_inputs import with_shown_inputs
 from pytorch_to_triton.graph.size_programs import evaluable, sizes_that_shape
-from pytorch_to_triton.graph.tracing import Traced, trace, tracer_of
+from pytorch_to_triton.graph.tracing import NEED_VALUES, Traced, trace, tracer_of
 from pytorch_to_triton.graph.value_programs import programs_for_all_calls
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.comparison import refuse_unknown
@@ -227,7 +227,8 @@ async def resolve(worker: WorkerClient, request: ConversionRequest, runtime: Run
 async def resolved_in_parts(worker: WorkerClient, target: ResolvedTarget, runtime: Runtime) -> ResolvedTarget:
     """A target that cannot be traced as a whole, in parts where it needs values; of a constant one."""
     if several := ", ".join(target.declaration.listed()):
-        assert target.refusal is not None
+        if target.refusal is None or target.refusal.hint not in NEED_VALUES:
+            return target
         hint = f"{target.refusal.hint} With one value of {several} at a time it may be converted in parts."
         return replace(target, refusal=NotConvertible(target.refusal.message, hint))
     seconds = target.request.seconds
