@@ -26,6 +26,8 @@ _VALUES = {int: "N", float: "NUMBER"}
 Entry = tuple[str, str]
 """A name, and what it is."""
 _JSON = "--json"
+_SWITCHES = (_JSON, "--timings")
+"""Those of every tool's command."""
 AsJson = Annotated[bool, typer.Option(_JSON, help="Print only the result, as JSON.")]
 WHOLE = "all"
 """The command that stands for its group, which may be left out: `convert TARGET`."""
@@ -144,17 +146,17 @@ class DocumentedCommand(TyperCommand):
 
 
 class DocumentedGroup(TyperGroup):
-    """A group of commands with a page of help; `--json` may come before its command."""
+    """A group of commands with a page of help; `--json` and `--timings` may come before its command."""
 
     format_help = write_page
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         leading = next((i for i, word in enumerate(args) if not word.startswith("-")), len(args))
         options, rest = args[:leading], args[leading:]
-        if _JSON in options:
-            options = [word for word in options if word != _JSON]
-            rest = [*rest, _JSON] if rest and _JSON not in rest else rest
-        args = [*options, *rest]
+        early = [word for word in options if word in _SWITCHES]
+        options = [word for word in options if word not in _SWITCHES]
+        later = [word for word in early if word not in rest] if rest else []
+        args = [*options, *rest, *later]
         if WHOLE in self.commands and args and args[0] not in {*self.commands, *ctx.help_option_names}:
             args = args if self._is_misspelt(args[0]) else [WHOLE, *args]
         return super().parse_args(ctx, args)

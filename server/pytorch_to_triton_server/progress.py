@@ -35,7 +35,7 @@ def progress_on_stderr(first: str = "starting the worker") -> "Iterator[PlainPro
         yield PlainProgress()
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
     from rich.table import Column
 
     description = TextColumn(
@@ -43,7 +43,8 @@ def progress_on_stderr(first: str = "starting the worker") -> "Iterator[PlainPro
     )
     # Nothing here asks for attention: no colours.
     bar = BarColumn(20, "dim", complete_style="none", finished_style="none", pulse_style="none")
-    columns = (description, bar, TextColumn("{task.elapsed:.0f} s"))
+    times = TextColumn("{task.elapsed:.0f} s,"), TimeRemainingColumn(compact=True), TextColumn("left")
+    columns = (description, bar, *times)
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         yield Bar(progress, progress.add_task(first, total=None))
 
@@ -53,6 +54,13 @@ def line_of(done: float, total: float | None, message: str) -> str:
     return f"{done:g} of {total:g}  {message}" if total else message
 
 
+def left_of(done: float, total: float | None, seconds: float) -> str:
+    """`, about 40 s left`, by how long the first ones took; empty where too little is done to tell."""
+    if not total or done * 10 < total:
+        return ""
+    return f", about {max(total - done, 0) * seconds / done:.0f} s left"
+
+
 class PlainProgress:
     """A ProgressListener that writes lines."""
 
@@ -60,13 +68,17 @@ class PlainProgress:
         self.line = ""
         """The last one, shown or not."""
         self._next = time.monotonic()
+        self._began: tuple[float, float | None] = self._next, None
+        """When the work of this total began."""
 
     async def progress(self, done: float, total: float | None, message: str) -> None:
         self.line = line_of(done, total, message)
         now = time.monotonic()
+        if total != self._began[1]:
+            self._began = now, total
         if now >= self._next:
             self._next = now + _PLAIN_SECONDS
-            print(self.line, file=sys.stderr, flush=True)
+            print(self.line + left_of(done, total, now - self._began[0]), file=sys.stderr, flush=True)
 
     async def item(self, result: dict[str, Any]) -> None:
         """Results are shown at the end."""

@@ -6,7 +6,7 @@ INPUTS = {"x": "float32[M, N]"}
 DIMS = {"M": [1, 7, 32], "N": [1, 33, 64]}
 
 
-def early_return(x):
+def early_return(x, **kwargs):
     y = torch.relu(x) * 2
     if y.sum() <= 10:
         return y

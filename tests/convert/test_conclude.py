@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.convert.convert import conclude
+from pytorch_to_triton.convert.convert import conclude, notes_of
 from pytorch_to_triton.convert.stages import Staged
 from pytorch_to_triton.convert.work import ConversionWork
 from pytorch_to_triton.hardware.versions import versions
@@ -23,6 +23,13 @@ DIMS = {"N": [9]}
 
 def f(x, eps=1e-5):
     return x + eps
+"""
+BUCKETS = """INPUTS = {"x": "float32[N]", "edges": "float32[K]"}
+DIMS = {"N": [9], "K": [3]}
+
+def f(x, edges):
+    inner = edges.sort().values
+    return torch.bucketize(x, inner), torch.searchsorted(edges, x)
 """
 OUTCOMES = [
     ([stage(1), stage(2), stage(3)], "converted", True),
@@ -44,3 +51,10 @@ async def test_a_function_is_converted_only_where_the_last_stage_passed(
             "T is 4 in the kernel: it shapes the program.",
             "eps is 1e-05 in the kernel, its default: declare it as an input for another value.",
         )
+
+
+async def test_boundaries_that_are_drawn_in_no_order_are_named(resolved: Resolving, written: Written) -> None:
+    (note,) = notes_of((await resolved(written(BUCKETS))).convertible(), {})
+    assert note.startswith("edges is drawn in no order")
+    sorted_ones = written(BUCKETS.replace("(edges, x)", "(inner, x)"))
+    assert notes_of((await resolved(sorted_ones)).convertible(), {}) == ()

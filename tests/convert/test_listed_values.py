@@ -31,6 +31,12 @@ KINDS = {
         "    return y if shift is None else y + shift\n",
         8,
     ),
+    "dtypes to pass": (
+        '"dtype": [torch.float16, torch.bfloat16, None]',
+        "def f(x, dtype: torch.dtype | None = None):\n"
+        "    return x.exp() if dtype is None else x.exp().to(dtype)\n",
+        3,
+    ),
     "negative numbers": ('"dim": "-1|-2"', "def f(x, dim: int):\n    return x.softmax(dim)\n", 2),
     "values and dtypes": (
         '"y": "float32|bfloat16[B, D]", "causal": [True, False]',
@@ -133,6 +139,19 @@ async def test_a_finished_function_takes_the_declared_values_and_its_tests_try_e
     assert text.count('    {"mode": ') == 4
 
 
+async def test_a_finished_function_takes_dtypes(
+    written: Written, resolved: Resolving, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+) -> None:
+    inputs = '"dtype": "torch.float16|torch.bfloat16", "inner": "torch.float32"'
+    function = "def f(x, dtype=torch.float16, inner=None):\n    return x.softmax(-1, dtype=inner).to(dtype)\n"
+    target = await resolved(written(DECLARED.format(inputs=inputs) + function))
+    finished_text(target, tmp_path)
+    tests = tmp_path / "test_f_triton.py"
+    outcome = await run_tests(worker, tests, interpreter, seconds=300)
+    assert outcome.passed, outcome
+    assert '{"dtype": torch.bfloat16}' in tests.read_text(encoding="utf-8")
+
+
 async def test_other_results_with_another_value_are_refused_with_the_value(
     written: Written, resolved: Resolving
 ) -> None:
@@ -140,6 +159,7 @@ async def test_other_results_with_another_value_are_refused_with_the_value(
     target = await resolved(written(DECLARED.format(inputs='"both": [False, True]') + function))
     assert target.refusal is not None
     assert target.refusal.message == "f returns other results where both is True."
+    assert "at a time" not in target.refusal.hint
 
 
 async def test_a_value_for_which_the_function_raises_is_named(written: Written, resolved: Resolving) -> None:

@@ -36,3 +36,9 @@ async def test_cases_of_stages_that_run_at_once_add_up_to_one_total() -> None:
     assert done[-1] == 9
     assert {total for _, total, _ in watching.seen} == {12}
     assert watching.seen[1][2] == "stage 3: case 0"
+
+
+async def test_stages_that_start_over_say_why() -> None:
+    watching = Watching()
+    await StageListener(watching, 2, {}, ["tanh"]).progress(0, 4, "N=5")
+    assert [text for _, _, text in watching.seen] == ["stage 2, drafted again as tanh was wrong: N=5"]

@@ -109,6 +109,10 @@ def scripted(x: torch.Tensor, gain: float, b: torch.Tensor) -> torch.Tensor:
     return torch.tanh(x + b) * gain
 
 
+def of_nothing_more(x, *args, **kwargs):
+    return x * kwargs.get("gain", 2.0 + len(args))
+
+
 def logged(function):
     def call(*args, **kwargs):
         return function(*args, **kwargs)
@@ -188,6 +192,11 @@ ROWS = (
         ("def run(x, *, gain=1.0, **more):", 'mask = more["mask"]'),
     ),
     Row(
+        "of_nothing_more",
+        ["x=float32[M,N]"],
+        ("def run(x, *args, **kwargs):", "if len(args) != 0:", "if kwargs:"),
+    ),
+    Row(
         "nested_results",
         ["x=float32[M,N]", "y=float32[M,N]"],
         ('return h, [out, {"mean": out_2, "none": None, "sizes": M}], "kept", x',),
@@ -248,6 +257,7 @@ async def test_a_draft_takes_and_returns_what_its_function_does(
         pytest.param("Mixed", True, marks=pytest.mark.corpora),
         pytest.param("of_an_object", True, marks=pytest.mark.corpora),
         ("averaged", False),
+        ("of_nothing_more", False),
         ("of_defaults", True),
         ("towards", True),
         ("rounded", False),

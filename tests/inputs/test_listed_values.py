@@ -19,17 +19,20 @@ VALUES = {
 }
 
 
+WITH_DTYPES = {**VALUES, "torch.float32|torch.bfloat16|None": ("torch.float32", "torch.bfloat16", None)}
+
+
 def declared(values: object) -> Declaration:
     return parse_declaration({"x": "float32[M]", "v": values}, {"M": [1, 7]})
 
 
-@pytest.mark.parametrize("text", VALUES)
+@pytest.mark.parametrize("text", WITH_DTYPES)
 def test_values_between_bars_are_those_of_a_constant_and_are_written_as_they_are_read(text: str) -> None:
-    first, *others = VALUES[text]
+    first, *others = WITH_DTYPES[text]
     assert declared(text).inputs["v"] == ConstantSpec(value=first, others=tuple(others))
     again = written(declared(text).inputs)["v"]
     assert declared(again) == declared(text)
-    assert [*map(repr, declared(again).listed()["v"])] == [*map(repr, VALUES[text])]
+    assert [*map(repr, declared(again).listed()["v"])] == [*map(repr, WITH_DTYPES[text])]
     options = parse_options([f"v={text}"], [])
     assert parse_declaration({"x": "float32[M]", "v": 1}, {"M": [1, 7]}, (), options) == declared(text)
 
@@ -46,6 +49,7 @@ REFUSED = {
     "None|None": ("None is listed twice", "once"),
     "silu|3": ("3 is of another kind", "all text"),
     "1|True": ("True is of another kind", "True and False"),
+    "torch.half|torch.float32": ("'half' is not a dtype", "float16"),
     "M|N": ("M names a dim", "quotes"),
     "1.0|inf": ("inf cannot be passed", "default"),
 }

@@ -132,7 +132,7 @@ def test_a_right_kernel_exits_0_and_shows_its_groups_and_with_all_its_cases(
 def test_json_prints_only_json_and_timings_go_to_stderr(
     wrong_kernel: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["validate", str(wrong_kernel), *INTERPRETED, "--json", "--timings"]) == 1
+    assert main(["--timings", "validate", str(wrong_kernel), *INTERPRETED, "--json"]) == 1
     printed = capfd.readouterr()
     result = json.loads(printed.out)
     assert list(result)[:3] == ["summary", "next_step", "verdict"]

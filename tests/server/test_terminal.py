@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from pytorch_to_triton_server.catalogue import TOOLS
-from pytorch_to_triton_server.progress import Interrupted, line_of
+from pytorch_to_triton_server.progress import Interrupted, left_of, line_of
 from pytorch_to_triton_server.tables import TerminalTable
 
 PROGRAM = (sys.executable, "-m", "pytorch_to_triton_server")
@@ -79,6 +79,12 @@ def test_what_ctrl_c_ended_is_named_with_how_far_it_was_and_what_is_left_of_it()
     assert interrupted.message == "The command was interrupted (122 of 264, stage 2: M=129 N=32)."
     assert interrupted.hint.startswith("Nothing was written, and convert starts anew. convert start and ")
     assert Interrupted("", "Run it again.").message == "The command was interrupted."
+
+
+def test_what_is_left_is_told_once_a_tenth_is_done() -> None:
+    assert left_of(60, 180, 20.0) == ", about 40 s left"
+    assert left_of(17, 180, 20.0) == ""
+    assert left_of(0, None, 20.0) == ""
 
 
 def test_a_line_of_progress_begins_with_the_count_so_that_only_the_name_of_the_case_is_cut() -> None:

@@ -63,6 +63,10 @@ MIXED = {
 }
 FIXED = {
     "an argument that takes plain numbers only": "return F.layer_norm(x, x.shape[-1:], eps=1 / x.shape[1])",
+    "a power of two below a size": "return x * 2 ** math.floor(math.log2(x.shape[1]))",
+    "a logarithm that is asked whether it is whole": (
+        "n = math.log2(x.shape[1])\n    return x * n if n.is_integer() else x + torch.arange(int(n))[-1]"
+    ),
     "a size that counts steps": "return x * list(range(x.shape[1]))[-1]",
 }
 

@@ -38,6 +38,7 @@ from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.results import Destination, Fresh, folder_for
 from pytorch_to_triton.schema.conversion import AtSizes, Conversion
+from pytorch_to_triton.schema.graph import Graph, NodeRef
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.validate.conclusion import limit_sentences
@@ -192,9 +193,27 @@ def notes_of(origin: DraftOrigin | CutOrigin, left: Mapping[str, str]) -> tuple[
     notes += [f"The trace holds only where {condition}." for condition in traced.holds_where]
     if graph.autocast:
         notes.append('torch.autocast("cuda") casts in the kernels as on a GPU; on a CPU it does nothing.')
+    notes += [
+        f"{name} is drawn in no order, and where boundaries are not sorted PyTorch's own result means "
+        f"nothing: a kernel may differ there without a mistake. Sort it in the function, "
+        f"{name}.sort().values, and declare its range, in 0..1, as NaN has no place among them."
+        for name in unsorted_boundaries(graph)
+    ]
     if updated := ", ".join(graph.updated):
         notes.append(f"The module in training also updates {updated}; only what it returns is converted.")
     return tuple(notes)
+
+
+BOUNDARIES = {"aten.bucketize.Tensor": 1, "aten.searchsorted.Tensor": 0}
+"""Operators that take what is sorted, and the place of it."""
+
+
+def unsorted_boundaries(graph: Graph) -> list[str]:
+    """The inputs that are to be sorted; a module's own are as the module has them."""
+    drawn = {tensor.name for tensor in graph.inputs} - graph.state.keys()
+    nodes = (node for node in graph.nodes if node.op in BOUNDARIES and "sorter" not in node.kwargs)
+    taken = (node.args[BOUNDARIES[node.op]] for node in nodes)
+    return list(dict.fromkeys(a.name for a in taken if isinstance(a, NodeRef) and a.name in drawn))
 
 
 def _choose(what: str, conditions: Iterable[str]) -> str:

@@ -22,7 +22,7 @@ from pytorch_to_triton.errors import BadInput, NotConvertible
 from pytorch_to_triton.graph.cost import held_bytes
 from pytorch_to_triton.graph.shown_inputs import with_shown_inputs
 from pytorch_to_triton.graph.size_programs import evaluable, sizes_that_shape
-from pytorch_to_triton.graph.tracing import Traced, trace, tracer_of
+from pytorch_to_triton.graph.tracing import NEED_VALUES, Traced, trace, tracer_of
 from pytorch_to_triton.graph.value_programs import programs_for_all_calls
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.comparison import refuse_unknown
@@ -134,7 +134,9 @@ class ResolvedTarget:
         """The arguments that were not declared, for whose defaults alone a trace as a whole holds."""
         parameters = self.description.parameters if self.whole else ()
         undeclared = (p for p in parameters if p.name not in self.declaration.inputs)
-        return {parameter.name: parameter.default for parameter in undeclared if parameter.default}
+        empty = {name for name, packing in self.declaration.packings().items() if not packing.items}
+        collecting = (p.name for p in parameters if p.variadic and p.name in empty)
+        return {p.name: p.default for p in undeclared if p.default} | dict.fromkeys(collecting, "empty")
 
     def convertible(self) -> DraftOrigin | CutOrigin:
         """What its drafts are made from. Raises NotConvertible where it was not traced."""
@@ -225,7 +227,8 @@ async def resolve(worker: WorkerClient, request: ConversionRequest, runtime: Run
 async def resolved_in_parts(worker: WorkerClient, target: ResolvedTarget, runtime: Runtime) -> ResolvedTarget:
     """A target that cannot be traced as a whole, in parts where it needs values; of a constant one."""
     if several := ", ".join(target.declaration.listed()):
-        assert target.refusal is not None
+        if target.refusal is None or target.refusal.hint not in NEED_VALUES:
+            return target
         hint = f"{target.refusal.hint} With one value of {several} at a time it may be converted in parts."
         return replace(target, refusal=NotConvertible(target.refusal.message, hint))
     seconds = target.request.seconds

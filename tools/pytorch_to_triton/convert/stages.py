@@ -145,11 +145,11 @@ async def validate_stages(
 
     async def judge(stage: Stage) -> None:
         with scopes[stage]:
-            listener = StageListener(work.listener, stage, cases) if work.listener else None
+            shown = work.listener and StageListener(work.listener, stage, cases, dict(work.left))
             verdict = await validation.verdict(
                 work.request.validation_of(Target(path=work.file(stage)), stage, drafted[stage].calls),
                 f"stage{stage}_{len(validation.reference.staged)}",  # a stage may have several drafts
-                listener,
+                shown,
             )
             reports[stage] = report_of(work, stage, drafted[stage], verdict)
             if not reports[stage].passed:
@@ -187,11 +187,14 @@ class StageListener:
     stage: Stage
     cases: dict[Stage, tuple[float, float]]
     """By stage, how many are done and of how many: each stage has about as many as the others."""
+    left: Collection[str] = ()
+    """What is left to PyTorch, as kernels for it were wrong: the stages are drafted again without."""
 
     async def progress(self, done: float, total: float | None, message: str) -> None:
         self.cases[self.stage] = done, total or done
         of_all, totals = zip(*self.cases.values(), strict=True)
-        text = f"stage {self.stage}: {message}"
+        again = f", drafted again as {', '.join(self.left)} was wrong" if self.left else ""
+        text = f"stage {self.stage}{again}: {message}"
         await self.listener.progress(sum(of_all), len(totals) * max(totals), text)
 
     async def item(self, result: dict[str, Any]) -> None:

@@ -58,6 +58,8 @@ HINTS = {
     "SizeOfValues": "Keep the shape: torch.where(x > 0, x, 0) in place of x[x > 0].",
     "ReturnsNoTensor": "Return tensors that the function computes, and nothing else.",
 }
+NEED_VALUES = (HINTS["DependsOnValues"], HINTS["SizeOfValues"])
+"""Those where a part of the function may convert."""
 FIXED_SIZE = re.compile(r"size of tensor a \(\w+\) must match the size of tensor b \(\w+\)")
 FIXED_SIZE_HINT = (
     "A size that a parameter or a constant fixes is a number, not a dim: --input x=float32[M,33] in place of "

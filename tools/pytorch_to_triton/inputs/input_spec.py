@@ -1,7 +1,7 @@
 """One declared input: a tensor, a size, a constant or what holds several of them, and its grammar.
 
     float32[M, N]    float32|bfloat16[M, N // 2]    int64[M] in 0..N    float32[M] in 0.1..1.0    float32[]
-    1|4|8    30.0|0.0    silu|gelu|None
+    1|4|8    30.0|0.0    silu|gelu|None    torch.float32|torch.bfloat16
 
 A string is a tensor when it has a square bracket or starts with a dtype. One that names dimensions and
 nothing else is a whole number, that size (`G`, `N // 2`); what has `|` between is the values that a constant
@@ -30,7 +30,7 @@ from pytorch_to_triton.inputs.expression import (
 )
 from pytorch_to_triton.inputs.listed_values import are_sizes, as_text, is_quoted, parts_listed, values_listed
 from pytorch_to_triton.inputs.text_span import TextSpan
-from pytorch_to_triton.schema.dtype import OF_INPUTS, DType, Scalar
+from pytorch_to_triton.schema.dtype import OF_INPUTS, TORCH_DTYPES, DType, Scalar
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.worker.wire.packing import Packing
 
@@ -54,7 +54,10 @@ _OTHER_NAMES = {
 }  # fmt: skip
 _STARTS_WITH_DTYPE = re.compile(rf"\s*(torch\.)?({'|'.join(DTYPES)}|complex(32|64|128)?)\b")
 _WORD = re.compile(r"[^\W\d]\w*")
-_FORM = "A tensor reads float32[M, N] or int64[M] in 0..N; put quotes inside the string to pass it as text."
+_FORM = (
+    "A tensor reads float32[M, N] or int64[M] in 0..N, a dtype to pass torch.float32; put quotes inside the "
+    "string to pass it as text."
+)
 
 
 class TensorSpec(Value):
@@ -256,7 +259,13 @@ def _parse_values(span: TextSpan, known: Collection[str]) -> ConstantSpec:
 def is_tensor(text: str) -> bool:
     """Whether it declares a tensor; other text is a constant."""
     bracket = "[" in text or "]" in text
-    return not is_quoted(text) and (bracket or _STARTS_WITH_DTYPE.match(text) is not None)
+    named = bracket or _STARTS_WITH_DTYPE.match(text) is not None
+    return named and not is_quoted(text) and not are_dtypes(text)
+
+
+def are_dtypes(text: str) -> bool:
+    """Whether it is a dtype to pass, or lists some: `torch.float32|torch.bfloat16`, with None or without."""
+    return all(part.strip() in {*TORCH_DTYPES, "None"} for part in text.split("|"))
 
 
 def is_size(text: str, known: Collection[str]) -> bool:
@@ -277,8 +286,12 @@ def sizes_listed_for(name: str, value: object) -> tuple[int, ...]:
 
 
 def _constant(label: str, value: object) -> Scalar:
+    if isinstance(value, str) and not is_quoted(value):
+        if value.startswith("torch."):
+            _parse_dtype(TextSpan.of(label, value))
+        return value
     if isinstance(value, str):
-        return value[1:-1] if is_quoted(value) else value
+        return value[1:-1]
     if isinstance(value, float) and not isfinite(value):
         hint = (
             "Make it the parameter's default in the target; put quotes inside the string to pass it as text."

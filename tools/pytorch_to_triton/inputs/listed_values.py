@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from pytorch_to_triton.errors import BadDeclaration
 from pytorch_to_triton.inputs.text_span import TextSpan
-from pytorch_to_triton.schema.dtype import Scalar
+from pytorch_to_triton.schema.dtype import TORCH_DTYPES, Scalar, source_of
 
 _WORDS = {"None": None, "null": None, "True": True, "true": True, "False": False, "false": False}
 _BARS = re.compile(r"""'[^']*'|"[^"]*"|(\|)""")
@@ -81,10 +81,12 @@ def are_sizes(values: Sequence[Scalar]) -> bool:
 
 def as_text(label: str, values: Sequence[Scalar]) -> str:
     """The text that lists the values. Raises BadDeclaration for text that has quotes of both kinds."""
-    return "|".join(_quoted(label, value) if isinstance(value, str) else repr(value) for value in values)
+    return "|".join(_quoted(label, value) for value in values)
 
 
-def _quoted(label: str, text: str) -> str:
+def _quoted(label: str, text: Scalar) -> str:
+    if not isinstance(text, str) or text in TORCH_DTYPES:
+        return source_of(text)
     quote = '"' if "'" in text else "'"
     if quote in text:
         problem = f"{label}: a text with both kinds of quotes cannot be listed."
@@ -115,11 +117,13 @@ def _joined(name: str, values: Sequence[Scalar], same: str, equal: str, among: s
 
 def _source(value: Scalar) -> str:
     """As a formatter writes it."""
-    plain = isinstance(value, str) and value.isprintable() and not set(value) & {'"', "\\"}
+    if not isinstance(value, str) or value in TORCH_DTYPES:
+        return source_of(value)
+    plain = value.isprintable() and not set(value) & {'"', "\\"}
     return f'"{value}"' if plain else repr(value)
 
 
 def phrase(values: Sequence[object]) -> str:
     """`30.0`, `30.0 or 0.0`, `'silu', 'gelu' or None`."""
-    *before, last = map(repr, values)
+    *before, last = map(source_of, values)
     return f"{', '.join(before)} or {last}" if before else last

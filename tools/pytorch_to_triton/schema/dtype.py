@@ -1,6 +1,6 @@
 """The dtypes of tensors, and what a scalar may be."""
 
-from typing import Literal
+from typing import Literal, get_args
 
 DType = Literal[
     "float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2",
@@ -20,3 +20,10 @@ OF_INPUTS: tuple[DType, ...] = (
 )  # fmt: skip
 """Those that inputs may have; in the others a function may compute on its way."""
 Scalar = bool | int | float | str | None
+TORCH_DTYPES = frozenset(f"torch.{name}" for name in get_args(DType))
+"""The texts that stand for dtypes where a value is passed."""
+
+
+def source_of(value: object) -> str:
+    """A value as Python has it; `torch.float32` is that dtype."""
+    return value if isinstance(value, str) and value in TORCH_DTYPES else repr(value)

@@ -235,7 +235,8 @@ def inputs_of(source: Description, reference: Description) -> dict[str, object]:
 def collected(reference: Description, inputs: Mapping[str, object]) -> dict[str, object]:
     """The inputs by the reference's own parameters, those that `*args` or `**kwargs` collects under its name.
 
-    By position come first those of other names that the other parameters need.
+    By position come first those of other names that the other parameters need. What is to collect nothing is
+    declared empty, so that a kernel takes nothing there either.
     """
     variadic = [p for p in reference.parameters if p.variadic]
     plain = [p.name for p in reference.parameters if not p.variadic]
@@ -247,14 +248,16 @@ def collected(reference: Description, inputs: Mapping[str, object]) -> dict[str,
         if n in marks
     }
     others = {n: v for n, v in inputs.items() if n not in known}
-    first = next((p for p in variadic if p.name not in known), None)
-    if first is None or not others:
-        return {**known, **others}
+    free = [p for p in variadic if p.name not in known] if inputs else []
+    empty: dict[str, object] = {p.name: {marks[p.name]: {} if p.by_keyword else []} for p in free}
+    if not free or not others:
+        return {**known, **others, **empty}
+    first = free[0]
     positional = [] if first.by_keyword else [p for p in reference.parameters if not p.by_keyword]
     missing = [p.name for p in positional if p.required and p.name not in known]
     needed = dict(zip(missing, others.values(), strict=False))
     rest = dict(list(others.items())[len(needed) :])
-    return {**needed, **known, first.name: {marks[first.name]: rest}}
+    return {**needed, **known, **empty, first.name: {marks[first.name]: rest}}
 
 
 Bounds = Callable[[int, int, Mapping[int, str]], tuple[object, object]]

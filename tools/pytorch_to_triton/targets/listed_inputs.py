@@ -7,9 +7,12 @@ from pytorch_to_triton.inputs.input_spec import is_tensor, sizes_listed_for
 from pytorch_to_triton.inputs.listed_values import as_text
 from pytorch_to_triton.schema.description import Description
 
-EXAMPLES = {"int": [1, 4, 8], "float": [30.0, 0.0], "bool": [True, False], "str": ["silu", "gelu"]}
+EXAMPLES = {
+    "int": [1, 4, 8], "float": [30.0, 0.0], "bool": [True, False], "str": ["silu", "gelu"],
+    "torch.dtype": ["torch.float32", "torch.bfloat16"],
+}  # fmt: skip
 """Lists of values, by what a parameter takes."""
-TAKEN = {"int": int, "float": int | float, "bool": bool, "str": str}
+TAKEN = {"int": int, "float": int | float, "bool": bool, "str": str, "torch.dtype": str}
 
 
 def with_values_listed(reference: Description, inputs: Mapping[str, object]) -> dict[str, object]:

@@ -52,10 +52,28 @@ def add_combined(plan: PlanBuilder, sizes: SizeLevels, configurations: int) -> N
         case = plan.case(plan.groups_of(point, parts_of(change.label)), point, change)
         plan.cases.setdefault(case.name, case)
     if unmet:
-        named = (" with ".join(f"{factor} {level}" for factor, level in sorted(goal)) for goal in unmet)
+        named = (" with ".join(map(words_of, sorted(goal))) for goal in unmet)
         shown = "; ".join([*islice(named, _SHOWN), *["..."] * (len(unmet) > _SHOWN)])
         what = f"{len(unmet)} combinations of conditions"
-        plan.leave_out(what, f"no case of this run has them: {shown}")
+        plan.leave_out(what, f"each is tried, but in no case of this run together: {shown}")
+
+
+def words_of(level: Level) -> str:
+    """One condition of a case in plain words: `N long`, `negative values`, `N that fills no block`."""
+    factor, chosen = level
+    kind, _, name = factor.partition(" ")
+    match kind:
+        case "dtype":
+            return "the first dtypes" if chosen == FIRST else chosen
+        case "values":
+            return f"{chosen} values"
+        case "tail":
+            return f"{name} that fills no block"
+        case "constant":
+            return f"{name}={chosen}"
+        case "size" | "layout" | "way":
+            return f"{name} {chosen}"
+    return f"{factor} {chosen}"
 
 
 def every_pair(some: Iterable[Level], others: Iterable[Level]) -> Iterator[Goal]:

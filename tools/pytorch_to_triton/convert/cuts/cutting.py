@@ -169,7 +169,8 @@ async def cut(target: CutTarget) -> Cut | None:
     text_of = forward_text if target.description.is_module else function_text
     function = text_of(source_of(target.target), target.description.name)
     points = distinct_points(target.declaration)
-    if function is None or not points or target.declaration.packings():
+    packed = any(packing.items for packing in target.declaration.packings().values())
+    if function is None or not points or packed:
         return None
     calls = calls_of(target.declaration, points)
     cases = tuple(cases_of(target.declaration, calls))

@@ -25,7 +25,7 @@ from pytorch_to_triton.convert.finish.recipe import (
 from pytorch_to_triton.convert.finish.report import Report
 from pytorch_to_triton.draft.file.kernel_text import import_block
 from pytorch_to_triton.draft.fresh_names import fresh, in_ascii
-from pytorch_to_triton.schema.dtype import Scalar
+from pytorch_to_triton.schema.dtype import Scalar, source_of
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -268,7 +268,7 @@ def benchmark_content(recipe: Recipe) -> dict[str, object]:
 
 
 def as_source(point: Mapping[str, Scalar]) -> str:
-    return "{" + ", ".join(f'"{name}": {value!r}' for name, value in point.items()) + "}"
+    return "{" + ", ".join(f'"{name}": {source_of(value)}' for name, value in point.items()) + "}"
 
 
 def render(template: str, content: Mapping[str, object]) -> str:

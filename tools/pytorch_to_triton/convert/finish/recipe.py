@@ -14,7 +14,7 @@ from pytorch_to_triton.graph.dtype_rules import FLOATS
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, InputSpec, PackedSpec, SizeSpec, TensorSpec
 from pytorch_to_triton.inputs.sizes import Point
-from pytorch_to_triton.schema.dtype import Scalar
+from pytorch_to_triton.schema.dtype import TORCH_DTYPES, Scalar, source_of
 from pytorch_to_triton.schema.graph import Graph
 
 Structure = Literal["single", "tuple", "list", "none"]
@@ -208,6 +208,7 @@ def type_of(values: Collection[Scalar]) -> str:
     """The annotation of an operator's parameter that has these values, as source."""
     types = {type(value) for value in values if value is not None}
     kind = "float" if len(types) > 1 else TYPES[types.pop()]
+    kind = "torch.dtype" if TORCH_DTYPES.intersection(values) else kind
     return f"{kind} | None" if None in values else kind
 
 
@@ -215,7 +216,7 @@ def constant_source(spec: ConstantSpec) -> str:
     """A constant as Python has it."""
     if isinstance(spec.value, float) and math.isinf(spec.value):
         return f'float("{spec.value}")'
-    return repr(list(spec.value) if isinstance(spec.value, tuple) else spec.value)
+    return source_of(list(spec.value) if isinstance(spec.value, tuple) else spec.value)
 
 
 def passed(parameters: str, values: Mapping[str, str] | None = None) -> str:

@@ -15,6 +15,7 @@ from pytorch_to_triton.draft.program import Call, Program, Result
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.inputs.expression import other_factor, quotient
 from pytorch_to_triton.inputs.listed_values import is_none_of, phrase
+from pytorch_to_triton.schema.dtype import source_of
 from pytorch_to_triton.schema.graph import Graph
 from pytorch_to_triton.worker.wire.packing import Packing
 
@@ -26,7 +27,7 @@ def guards(graph: Graph) -> list[str]:
         value = graph.constants[name]
         given = f"tuple({name})" if isinstance(value, tuple) else name  # The caller's may be a list.
         values = graph.listed.get(name, ())
-        differs = is_none_of(name, values) if values else _differs(given, repr(value))
+        differs = is_none_of(name, values) if values else _differs(given, source_of(value))
         says = f"drafted for {name}={phrase(values or (value,))}, not ".replace("{", "{{").replace("}", "}}")
         quoted = json.dumps(says, ensure_ascii=False).removesuffix('"')
         lines += [f"if {differs}:", f'    raise ValueError(f{quoted}{{{name}!r}}")']

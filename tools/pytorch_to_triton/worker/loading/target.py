@@ -43,6 +43,7 @@ NAMES_BY_ROLE: dict[str, tuple[str, str]] = {
     "candidate": ("run", "ModelNew"),
 }
 """The name in a target without one: the first in a kernel file, else the second."""
+DTYPES = {str(value): value for value in vars(torch).values() if isinstance(value, torch.dtype)}
 INITIAL_SEED = 20250117
 AS_IT_IS: AbstractContextManager[object] = nullcontext()
 """A module is constructed on real tensors."""
@@ -111,7 +112,11 @@ class Loaded:
         return dataclasses.replace(self, left_out=frozenset(unsaved) - named.keys())
 
     def taken(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The arguments as it takes them: packed, or one by one where its signature has their names."""
+        """The arguments as it takes them: packed, or one by one where its signature has their names.
+
+        The text `torch.float32` is passed as that dtype.
+        """
+        arguments = {name: DTYPES.get(v, v) if isinstance(v, str) else v for name, v in arguments.items()}
         flat = {name: value for name, value in arguments.items() if not isinstance(value, Packing)}
         if len(flat) < len(arguments) and flat.keys() <= self.signature.parameters.keys():
             return flat

@@ -18,7 +18,7 @@ from ..wire.packing import Packing
 from .fake import FakeWhenEntered, example_inputs, fake_inputs, fake_mode, load_fake, range_of
 
 Plain = Any
-SCALAR = re.compile(r"(?:(?:typing\.)?Optional\[)?(int|float|bool|str)\]?(?: \| None)?")
+SCALAR = re.compile(r"(?:(?:typing\.)?Optional\[)?(int|float|bool|str|torch\.dtype)\]?(?: \| None)?")
 
 
 class ExamplesFailed(TargetError):
@@ -81,7 +81,7 @@ def described_parameter(parameter: inspect.Parameter) -> dict[str, Any]:
 
 
 def scalar_type(parameter: inspect.Parameter) -> str:
-    """`int`, `float`, `bool` or `str` where the annotation, else the default, says that it takes one."""
+    """The name of a type of constants where the annotation, else the default, says that it takes one."""
     annotation = parameter.annotation
     if annotation is parameter.empty:
         annotation = type(parameter.default)
@@ -99,6 +99,8 @@ def plain(value: Any, where: str, types: Mapping[str, Any] | None = None) -> Pla
         return value
     if isinstance(value, float) and value - value == 0:
         return value
+    if isinstance(value, torch.dtype):
+        return str(value)
     taken = container(value, types or {})
     if taken is None and isinstance(value, list | tuple | range):
         return [plain(item, f"{where}[{i}]") for i, item in enumerate(value)]

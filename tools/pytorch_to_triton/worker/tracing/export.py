@@ -51,7 +51,7 @@ from .numbers_in_graph import known_constants
 from .saving import saved_by
 from .scalars import DependsOnScalar, bind_scalars, exponents, paired, with_notes
 from .source_names import SourceNames, name_nodes
-from .symbolic import answers_kept, pools_stay_symbolic, sizes_stay_symbolic
+from .symbolic import AS_TENSORS, ROOT, answers_kept, noting, pools_stay_symbolic, sizes_stay_symbolic
 
 # A float argument is recognised in the graph by tracing again with other values: of either sign, small and
 # large, so that a branch on it shows.
@@ -220,6 +220,9 @@ class ExportTracer:
         self.buffers = updatable(loaded)
         self.notes: dict[str, float] = {}
         """The float arguments of the last trace, and what Python computed of them, by their source."""
+        self.as_tensors: list[str] = []
+        """The functions that made a size a tensor."""
+        self.math = {**ROOT, **{name: noting(name, self.as_tensors) for name in AS_TENSORS}}
 
     def trace(self, constants: Mapping[str, Any]) -> dict[str, Any]:
         """One trace, as the JSON of schema/graph.py's Graph but for `fixed`."""
@@ -281,6 +284,17 @@ class ExportTracer:
         return Sizes(self._tensors(program), self.inputs, self.setting.dims, program.range_constraints)
 
     def _export(self, constants: Mapping[str, Any]) -> "Exported":
+        """The program in core operators; of the traced sizes alone where a logarithm of one, or the like, is
+        to be a plain number."""
+        try:
+            return self._followed(constants)
+        except TraceFailed:
+            if not self.as_tensors:
+                raise
+            self.math = ROOT
+            return self._followed(constants)
+
+    def _followed(self, constants: Mapping[str, Any]) -> "Exported":
         """The program in core operators, with its gradients where they are wanted."""
         try:
             with pools_stay_symbolic(), only_kept_overridden():
@@ -303,7 +317,7 @@ class ExportTracer:
             {i: Dim.STATIC if size.isdigit() else Dim.AUTO for i, size in enumerate(spec["shape"])}
             for spec in self.inputs
         )
-        symbolic = sizes_stay_symbolic(self.loaded.contents, self.loaded.file)
+        symbolic = sizes_stay_symbolic(self.loaded.contents, self.loaded.file, self.math)
         answers: list[Any] = []
         with symbolic, answers_kept(answers), own_backwards(self.loaded.file) as applied:
             program = torch.export.export(
@@ -332,7 +346,7 @@ class ExportTracer:
         if not applied:
             return joint(program, table, extent)
         try:
-            with sizes_stay_symbolic(self.loaded.contents, self.loaded.file):
+            with sizes_stay_symbolic(self.loaded.contents, self.loaded.file, self.math):
                 return joint(program, table, extent, module)
         except MutatesArguments:
             raise

@@ -9,7 +9,7 @@ import importlib.util
 import math
 import operator
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import BuiltinFunctionType, ModuleType
@@ -33,10 +33,9 @@ def as_tensor(method: str) -> Function:
     return lambda size: getattr(torch.scalar_tensor(BUILTINS["float"](size)), method)()
 
 
-MATH: dict[str, Function] = {
-    "sqrt": torch.sym_sqrt,
-    **{name: as_tensor(name) for name in ("exp", "expm1", "log", "log1p", "log2", "sin", "cos", "tanh")},
-}
+AS_TENSORS = ("exp", "expm1", "log", "log1p", "log2", "sin", "cos", "tanh")
+ROOT: dict[str, Function] = {"sqrt": torch.sym_sqrt}
+MATH: dict[str, Function] = {**ROOT, **{name: as_tensor(name) for name in AS_TENSORS}}
 BUILTINS: dict[str, Function] = {
     "float": torch.sym_float,
     "int": torch.sym_int,
@@ -79,10 +78,14 @@ def pools_stay_symbolic() -> AbstractContextManager[None]:
     return all_replaced([(_meta_registrations, "div_rtn", operator.floordiv)] if asks else [])
 
 
-def sizes_stay_symbolic(contents: ModuleType, file: Path) -> AbstractContextManager[None]:
-    """Inside, functions of `math`, `float`, `int`, `len` in the target's file, and pools, keep them, and
-    `type` knows a tensor."""
-    following_math = {getattr(math, name): following(getattr(math, name), new) for name, new in MATH.items()}
+def sizes_stay_symbolic(
+    contents: ModuleType, file: Path, functions: Mapping[str, Function] = MATH
+) -> AbstractContextManager[None]:
+    """Inside, these functions of `math`, `float`, `int`, `len` in the target's file, and pools, keep them,
+    and `type` knows a tensor."""
+    following_math = {
+        getattr(math, name): following(getattr(math, name), new) for name, new in functions.items()
+    }
     imported = [
         (contents, name, following_math[value])
         for name, value in vars(contents).items()
@@ -92,9 +95,19 @@ def sizes_stay_symbolic(contents: ModuleType, file: Path) -> AbstractContextMana
         (contents, name, following(getattr(builtins, name), BUILTINS[name], TAKEN.get(name, SIZES)))
         for name in only_called(file, BUILTINS) - vars(contents).keys()
     ]
-    of_math = [(math, name, following_math[getattr(math, name)]) for name in MATH]
+    of_math = [(math, name, following_math[getattr(math, name)]) for name in functions]
     pools = [(torch, "max_pool1d", max_pool1d), *whole_pools()]
     return all_replaced([*pools, *of_math, *imported, *of_python])
+
+
+def noting(name: str, called: list[str]) -> Function:
+    """The function of MATH under this name; each call appends the name."""
+
+    def call(size: Any) -> Any:
+        called.append(name)
+        return MATH[name](size)
+
+    return call
 
 
 NOT_THE_CALLERS = (TORCH, str(Path(__file__).parents[1]))
