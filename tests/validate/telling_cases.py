@@ -107,6 +107,7 @@ CASES = {
     "wrong/ignores_strides": "M=5 N=9 x transposed",
     "wrong/keeps_only_its_last_turn": "M=3 N=1025",
     "wrong/last_row_of_labels": "N=300",
+    "wrong/leaves_its_loop_by_break": "M=3 N=2000",
     "wrong/logsumexp_of_masked_row": "M=5 N=1",
     "wrong/long_rows_forgotten": "M=3 N=1025",
     "wrong/long_rows_ignore_strides": "M=3 N=1025 x transposed",

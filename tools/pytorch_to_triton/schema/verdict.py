@@ -32,9 +32,9 @@ ViolationKind = Literal[
     "load_outside", "store_outside", "race", "missing_barrier", "false_promise", "depends_on_order",
     "wrong_without_gradients", "overrun", "reads_uninitialised", "not_reproducible", "overwrites_results",
     "shares_memory", "fails_gradcheck", "torch_operator", "no_triton_kernel", "output_without_kernel",
-    "stores_nothing", "python_in_kernel", "hides_operators", "inputs_changed", "tampers", "patches",
-    "changes_flags", "leaves_running", "native_code", "inspects_the_process", "starts_processes", "network",
-    "touches_files",
+    "stores_nothing", "python_in_kernel", "does_not_compile", "hides_operators", "inputs_changed", "tampers",
+    "patches", "changes_flags", "leaves_running", "native_code", "inspects_the_process", "starts_processes",
+    "network", "touches_files",
 ]  # fmt: skip
 """What a candidate may not do, whatever it returns: first what corrupts memory or cannot be relied on, then
 what is not the work of a Triton kernel, then what reaches outside a kernel's business."""

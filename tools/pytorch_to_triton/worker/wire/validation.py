@@ -1,6 +1,6 @@
-"""Jobs `reference` and `candidate`: what a validation asks of its two processes, and what they answer.
+"""Jobs `reference`, `candidate` and `front_end`: what a validation asks of processes, and what they answer.
 
-Each job loads its side, then takes requests.
+Each of the first two loads its side, then takes requests.
 """
 
 from dataclasses import field
@@ -176,3 +176,20 @@ CandidateItem = CandidateLoadedItem | ViolationItem | ReturnedItem | RaisedItem
 
 class CandidateAnswer(WireValue):
     traces: Traces
+
+
+# Job `front_end`.
+
+
+class CompilerRefusal(WireValue):
+    """A line of a kernel that Triton's compiler does not take."""
+
+    kernel: str
+    file: str
+    line: int
+    source: str
+    message: str
+
+
+class FrontEndAnswer(WireValue):
+    refusal: CompilerRefusal | None
