@@ -35,6 +35,7 @@ from pytorch_to_triton.validate.ready_plan import (
     ready_plan,
     refuse_empty,
     refuse_unrunnable_reference,
+    without_refused_combinations,
     without_timeouts,
     without_too_large,
 )
@@ -211,6 +212,7 @@ async def findings(
     reduction = None
     if not request.cases:
         results = without_timeouts(results, cases, declaration)
+        results = without_refused_combinations(results, cases)
         skipped = (*skipped, *not_judged(results))
         if left_out:
             why = "not run, as an earlier case is wrong"

@@ -13,6 +13,8 @@ from .statistics import CaseStatistics
 
 KERNEL = "; kernel "
 """In job `candidate` a phase is a case's name; where an interpreted kernel runs, this and its name follow."""
+PROGRAMS = "; programs "
+"""Behind that, while many programs of a launch run one after the other: `40210 of 70000` that have ended."""
 
 # Job `reference`.
 
