@@ -24,6 +24,7 @@ pytestmark = pytest.mark.anyio
 
 ENDLESS = """
     turn = 0
+    x = tl.load(x_ptr + index, mask=mask)
     while turn < 1:
         x = tl.load(x_ptr + index, mask=mask)
 """

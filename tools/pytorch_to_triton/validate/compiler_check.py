@@ -1,8 +1,10 @@
 """What the interpreter does not show: it runs Python that Triton's compiler does not take."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import fields
 
+from pytorch_to_triton.errors import MissingRequirement
 from pytorch_to_triton.hardware.architectures import DEFAULT, Architecture, architecture
 from pytorch_to_triton.hardware.versions import versions
 from pytorch_to_triton.inputs.case import Case
@@ -38,14 +40,14 @@ async def check_compiler(trial: ValidationTrial, cases: Sequence[Case], found: l
     requests = [request_for(case, ready) for case, ready in prepared if ready.outcome is OK]
     installed = await versions(setting.worker, setting.runtime)
     gpu = architecture(AMD_DEFAULT if installed.rocm else DEFAULT)
-    outcome = await setting.worker.ask(
-        job_of(trial, gpu, requests), compiled(setting.runtime), seconds=setting.seconds
-    )
+    job, runtime = job_of(trial, gpu, requests), compiled(setting.runtime)
+    with suppress(MissingRequirement):
+        outcome = await setting.worker.ask(job, runtime, seconds=setting.seconds)
+        answer: FrontEndAnswer | None = decoded(FrontEndAnswer | None, outcome.answer)
+        if answer is not None and answer.refusal is not None:
+            found.append(refused(answer.refusal, installed.triton, gpu))
     for case, _ in prepared:
         await trial.reference.done_with(case)
-    answer: FrontEndAnswer | None = decoded(FrontEndAnswer | None, outcome.answer)
-    if answer is not None and answer.refusal is not None:
-        found.append(refused(answer.refusal, installed.triton, gpu))
 
 
 def job_of(trial: ValidationTrial, gpu: Architecture, requests: Sequence[CandidateRequest]) -> Job:
