@@ -110,6 +110,7 @@ CASES = {
     "wrong/keeps_only_its_last_turn": "M=3 N=1025",
     "wrong/keeps_the_threshold": "N=100 thresholds",
     "wrong/last_row_of_labels": "N=300",
+    "wrong/leaves_its_loop_by_break": "M=3 N=2000",
     "wrong/logarithm_of_zero": "N=100 ends of ranges",
     "wrong/logsumexp_of_masked_row": "M=5 N=1",
     "wrong/long_rows_forgotten": "M=3 N=1025",

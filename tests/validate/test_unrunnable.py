@@ -8,7 +8,11 @@ from pytorch_to_triton.errors import BadInput, TargetBroken
 from pytorch_to_triton.inputs.declaration import parse_declaration
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import CaseResult, CaseStatus, NoResult
-from pytorch_to_triton.validate.ready_plan import refuse_empty, refuse_unrunnable_reference
+from pytorch_to_triton.validate.ready_plan import (
+    refuse_empty,
+    refuse_unrunnable_reference,
+    without_refused_combinations,
+)
 
 from .plans import plan_cases
 
@@ -61,3 +65,19 @@ def test_a_plan_without_a_case_is_refused_with_the_reason() -> None:
     with pytest.raises(BadInput, match="100,000,000 elements are over this run's limit of 2,097,152"):
         refuse_empty(plan_cases(declaration, limit=2**21))
     refuse_empty(plan_cases(declaration, limit=2**27))
+
+
+def test_declared_sizes_that_pytorch_refuses_only_together_are_left_out() -> None:
+    cases = plan_cases(parse_declaration({"x": "float32[M, N]"}, {"M": "1,4", "N": "1,8"}, [])).cases
+    first, *others = (case.name for case in cases if case.group == "declared")
+    assert [first, *others] == ["M=4 N=8", "M=1 N=8", "M=4 N=1", "M=1 N=1"]
+
+    def judged(*refused: str) -> list[str]:
+        results = [
+            result(name, "reference_raised") if name in refused else result(name, "passed", "", None)
+            for name in (first, *others)
+        ]
+        return [each.status for each in without_refused_combinations(results, cases)]
+
+    assert judged("M=1 N=1") == ["passed", "passed", "passed", "skipped"]
+    assert judged("M=1 N=8", "M=1 N=1") == ["passed", "reference_raised", "passed", "reference_raised"]

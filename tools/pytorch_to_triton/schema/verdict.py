@@ -15,11 +15,12 @@ float64 truth are too far apart to tell what the candidate should have returned.
 with the one that it was forked from, which leaves the verdict open."""
 NoResult = Literal[
     "raised", "no_gradient", "reference_withheld", "sandbox_violation", "crashed", "timed_out", "not_run",
-    "lost",
+    "not_interpreted", "lost",
 ]  # fmt: skip
 """Why a call, of the candidate or of the reference, has no result. no_gradient: raised, because autograd
 tracked none. reference_withheld: raised, because the candidate called the reference. sandbox_violation:
-raised, because the candidate did what it may not do. not_run: after too many crashes and time-outs."""
+raised, because the candidate did what it may not do. not_run: after too many crashes and time-outs.
+not_interpreted: Triton's interpreter lacks what the kernel uses, or is too slow for that many programs."""
 Kind = Literal[
     "missing_output", "extra_output", "mutates_input", "type", "dtype", "shape", "device", "transposed",
     "unwritten", "nan_only", "infinite", "not_propagated", "all_zero", "equals_input", "constant",
@@ -32,9 +33,9 @@ ViolationKind = Literal[
     "load_outside", "store_outside", "race", "missing_barrier", "false_promise", "depends_on_order",
     "wrong_without_gradients", "wrong_gradients_apart", "overrun", "reads_uninitialised", "not_reproducible",
     "overwrites_results", "shares_memory", "fails_gradcheck", "torch_operator", "no_triton_kernel",
-    "output_without_kernel", "stores_nothing", "python_in_kernel", "reads_past_torch", "hides_operators",
-    "inputs_changed", "tampers", "patches", "changes_flags", "leaves_running", "native_code",
-    "inspects_the_process", "starts_processes", "network", "touches_files",
+    "output_without_kernel", "stores_nothing", "python_in_kernel", "does_not_compile", "reads_past_torch",
+    "hides_operators", "inputs_changed", "tampers", "patches", "changes_flags", "leaves_running",
+    "native_code", "inspects_the_process", "starts_processes", "network", "touches_files",
 ]  # fmt: skip
 """What a candidate may not do, whatever it returns: first what corrupts memory or cannot be relied on, then
 what is not the work of a Triton kernel, then what reaches outside a kernel's business."""

@@ -53,6 +53,7 @@ WHY_SKIPPED: dict[NoResult | None, str] = {
     "crashed": "PyTorch crashes there",
     "timed_out": "out of time",
     "not_run": "not run after crashes or time-outs",
+    "not_interpreted": "the interpreter cannot run it",
     "lost": "lost by the machine",
 }
 """In a few words, by why the call of a case that says nothing about a candidate has no result."""
@@ -286,6 +287,8 @@ def undecided_step(results: Sequence[CaseResult]) -> str:
     """What to do where a declared case stays open."""
     if any(result.reason == "no_gradient" for result in results):
         return "The reference tracks no gradient: validate without --backward, or make it differentiable."
+    if any(result.reason == "not_interpreted" for result in results):
+        return "Validate on a GPU, with --device cuda: the interpreter cannot run every case."
     if any(result.status == "undecided" and result.group in DECLARED_GROUPS for result in results):
         return (
             "Have the reference compute in float32 and round once, or declare ranges in which its own "

@@ -82,11 +82,13 @@ def candidate_failed(
     every = violations_of(case, observation, policy) if observation else ()
     violations = tuple(violation for violation in every if violation.kind not in UNLAUNCHED)
     limit = refusal(case, outcome.failure, violations) if outcome.failure else None
+    # What a case that cannot be judged has shown by then stands.
+    status = "failed" if violations and outcome.status == "skipped" else outcome.status
     memory = [violation.message for violation in violations if violation.kind in MEMORY]
     return CaseResult(
         name=case.name,
         group=case.group,
-        status="limited" if limit else outcome.status,
+        status="limited" if limit else status,
         why=" ".join([sentence(outcome.why), *memory]) if memory else outcome.why,
         reason=outcome.reason,
         stopped_by=refused_violation(outcome.stopped_by) if outcome.stopped_by else None,

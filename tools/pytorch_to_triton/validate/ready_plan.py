@@ -221,6 +221,29 @@ def without_timeouts(
     ]
 
 
+def without_refused_combinations(results: Sequence[CaseResult], cases: Iterable[Case]) -> list[CaseResult]:
+    """The results, with sizes that PyTorch refuses together, but each beside others, not judged.
+
+    The plan has put them together, not the declaration. A declared size that PyTorch always refuses stays
+    open.
+    """
+    points = {case.name: case.dims.items() for case in cases}
+    taken = {
+        size
+        for result in results
+        if result.group in DECLARED_GROUPS and result.status != "reference_raised"
+        for size in points[result.name]
+    }
+
+    def is_refused(result: CaseResult) -> bool:
+        plain = result.group in ("declared", "reduced")
+        raised = (result.status, result.reason) == ("reference_raised", "raised")
+        return plain and raised and taken.issuperset(points[result.name])
+
+    left_out = {"status": "skipped", "group": "combined"}
+    return [each.model_copy(update=left_out) if is_refused(each) else each for each in results]
+
+
 def not_judged(results: Iterable[CaseResult]) -> Iterator[Skip]:
     """The cases that ran out of time and say nothing, as what was not tried."""
     for result in results:

@@ -12,13 +12,14 @@ from pytorch_to_triton.schema.verdict import CaseStatus, NoResult
 from pytorch_to_triton.validate.phrases import cut
 from pytorch_to_triton.worker.wire import Failure
 from pytorch_to_triton.worker.wire.observation import SandboxViolation
-from pytorch_to_triton.worker.wire.validation import KERNEL
+from pytorch_to_triton.worker.wire.validation import KERNEL, PROGRAMS
 
 REASONS: dict[str, NoResult] = {
     "NoGradient": "no_gradient",
     "ReferenceWithheld": "reference_withheld",
     "SandboxRefusal": "sandbox_violation",
     "NotEnded": "timed_out",
+    "NotInterpreted": "not_interpreted",
 }
 """By the names of the worker's own exceptions."""
 STATUSES: dict[NoResult, CaseStatus] = {
@@ -29,6 +30,7 @@ STATUSES: dict[NoResult, CaseStatus] = {
     "crashed": "crashed",
     "timed_out": "timed_out",
     "not_run": "skipped",
+    "not_interpreted": "skipped",
     "lost": "lost",
 }
 INTERPRETER_ERROR = "InterpreterError"
@@ -64,7 +66,10 @@ OK = RunOutcome(reason=None)
 def without_answer(outcome: Outcome, seconds: float) -> RunOutcome:
     """A request whose process has ended."""
     if outcome.status == "timed_out":
-        kernel = outcome.during.partition(KERNEL)[2]
+        kernel, _, programs = outcome.during.partition(KERNEL)[2].partition(PROGRAMS)
+        if programs:
+            why = f"cannot be run within {seconds:g} s: the interpreter was through {programs} programs"
+            return RunOutcome("not_interpreted", f"{why} of {kernel}", kernel=kernel)
         where = f" in {kernel}" if kernel else ""
         return RunOutcome("timed_out", f"did not return within {seconds:g} s{where}", kernel=kernel)
     if outcome.status == "lost":
@@ -87,6 +92,8 @@ def outcome_of_exception(failure: Failure, violations: Sequence[SandboxViolation
     reason = "sandbox_violation" if stopped_by else REASONS.get(failure.type, "raised")
     if reason == "timed_out":
         return RunOutcome(reason, failure.message)
+    if reason == "not_interpreted":
+        return RunOutcome(reason, f"cannot be run{place}: {cut(message, LONGEST)}")
     return RunOutcome(reason, why, failure, stopped_by=stopped_by)
 
 

@@ -21,6 +21,7 @@ from pytorch_to_triton.targets.memory_limit import refuse_too_large
 from pytorch_to_triton.targets.problem import Problem, problem_of, reference_of
 from pytorch_to_triton.validate.at_fault import NO_CULPRIT, Culprit, compiled_wrongly, find_culprit
 from pytorch_to_triton.validate.behavior import never_stored, violations_of_traces
+from pytorch_to_triton.validate.compiler_check import check_compiler, compiled
 from pytorch_to_triton.validate.conclusion import (
     decide,
     most_telling,
@@ -42,6 +43,7 @@ from pytorch_to_triton.validate.ready_plan import (
     ready_plan,
     refuse_empty,
     refuse_unrunnable_reference,
+    without_refused_combinations,
     without_timeouts,
     without_too_large,
 )
@@ -109,12 +111,12 @@ async def open_validation(
     Any number of candidates are judged by it, also at once: inputs are generated and the truth is computed
     once for all. A `problem` that is resolved already is not described again. Raises as `validate`.
     """
-    if not runtime.interpreter:
-        worker.warm(under_interpreter(runtime))  # which is needed too, and takes seconds to start
-        if not (await versions(worker, runtime)).devices:
-            raise MissingRequirement(
-                "This machine has no GPU that torch can use.", "Validate under the interpreter."
-            )
+    # Which is needed too, and takes seconds to start.
+    worker.warm(compiled(runtime) if runtime.interpreter else under_interpreter(runtime))
+    if not runtime.interpreter and not (await versions(worker, runtime)).devices:
+        raise MissingRequirement(
+            "This machine has no GPU that torch can use.", "Validate under the interpreter."
+        )
     target = reference_of(request.candidate, request.reference)
     seed = secrets.randbits(48) if request.seed is None else request.seed
     with exchange_folder() as folder:
@@ -199,9 +201,12 @@ async def findings(
     builder, declaration, memory = plan.builder, plan.builder.declaration, MemoryCheck()
     interpreter = trial.setting.runtime.interpreter
     judged: list[JudgedCase] = []
+    refused: list[Violation] = []
     async with task_group() as group:
-        if not interpreter:
-            # What a device does not show.
+        if interpreter:
+            # What the interpreter does not show, then what a device does not.
+            group.start_soon(check_compiler, trial, plan.cases.cases, refused)
+        else:
             tools = TOOLS if request.thorough else ()
             group.start_soon(check_memory, trial, plan.cases.cases, tools, memory)
         judged += await trial.run(plan.cases.cases, listener)
@@ -218,6 +223,7 @@ async def findings(
     reduction = None
     if not request.cases:
         results = without_timeouts(results, cases, declaration)
+        results = without_refused_combinations(results, cases)
         skipped = (*skipped, *not_judged(results))
         if left_out:
             why = "not run, as an earlier case is wrong"
@@ -231,7 +237,9 @@ async def findings(
     culprit = await culprit_behind(trial, cases, results, reduction, plan.source)
     observations = tuple(case.observation for case in judged)
     unblamed = tuple(case.observation for case in judged if not case.result.mismatches)
-    return Findings(skipped, tuple(results), observations, unblamed, memory, reduction, culprit)
+    return Findings(
+        skipped, tuple(results), observations, unblamed, memory, tuple(refused), reduction, culprit
+    )
 
 
 async def culprit_behind(
@@ -277,6 +285,8 @@ class Findings:
     unblamed: tuple[Observation, ...]
     """Those of cases in which no value is wrong."""
     memory: MemoryCheck
+    refused: tuple[Violation, ...]
+    """Kernels that the compiler does not take, under the interpreter."""
     reduction: Reduction | None
     culprit: Culprit
     """What is at fault, as far as other ways of running a wrong case show it."""
@@ -297,6 +307,7 @@ def verdict_of(
     interpreter = setting.runtime.interpreter
     violations = (
         *findings.memory.violations,
+        *findings.refused,
         *(() if request.cases else idle_results(findings, trial.policy)),
         *violations_of_traces(trial.candidate.traces),
     )

@@ -61,6 +61,7 @@ VIOLATIONS: Mapping[ViolationKind, Diagnosis] = {
     "reads_past_torch": "left_to_pytorch",
     "stores_nothing": "unwritten_output",
     "python_in_kernel": "uncompilable_python",
+    "does_not_compile": "uncompilable_python",
     "hides_operators": "misbehaves",
     "inputs_changed": "misbehaves",
     "tampers": "misbehaves",

@@ -13,6 +13,7 @@ import math
 import operator
 import random
 import threading
+import time
 import types
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -54,6 +55,13 @@ def may_wait(function: Callable[..., Any]) -> bool:
         source is None or any(isinstance(node, ast.While) for node in source.nodes)
         for source in sources(function)
     )
+
+
+class NotInterpreted(InterpreterError):  # type: ignore[misc]
+    """A kernel or its wrapper asks for what compiled kernels alone have."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"the interpreter has no {what}")
 
 
 RESIDENT = 64
@@ -158,10 +166,18 @@ def argument(value: Any) -> Any:
     return tl.tensor(upstream.TensorHandle(data, dtype), dtype)
 
 
+MANY_PROGRAMS = 1000
+"""A launch of so many may take longer than it is given, though each of them ends."""
+PROGRESS_SECONDS = 1.0
+
+
 class GridExecutor(upstream.GridExecutor):  # type: ignore[misc]
     """Runs every program of one launch."""
 
     order: Order = "forward"
+    note_progress: Callable[[int, int], None] = staticmethod(lambda ended, programs: None)
+    """Called now and then while many programs run one after the other, with how many have ended, and of how
+    many."""
 
     def __call__(self, *args_dev: Any, **kwargs: Any) -> None:
         named = {name: value for name, value in kwargs.items() if name in self.arg_names}
@@ -187,8 +203,15 @@ class GridExecutor(upstream.GridExecutor):  # type: ignore[misc]
         if math.prod(grid) > 1 and may_wait(self.fn):
             take_turns(programs, builder.pause)
         else:
-            for run_program in programs:
-                run_program()
+            self.run_one_by_one(programs, math.prod(grid))
+
+    def run_one_by_one(self, programs: Iterable[Callable[[], None]], count: int) -> None:
+        last = time.monotonic()
+        for ended, run_program in enumerate(programs, 1):
+            run_program()
+            if count >= MANY_PROGRAMS and time.monotonic() - last > PROGRESS_SECONDS:
+                last = time.monotonic()
+                self.note_progress(ended, count)
 
 
 def launch_grid(grid: Any, bound: dict[str, Any]) -> tuple[int, int, int]:
@@ -241,6 +264,39 @@ def patch_directly(place: Any, name: str, member: Any, _builder: Any, scope: Any
     scope.set_attr(place, name, call)
 
 
+class WarmedUp:
+    """What `kernel.warmup` gives: the figures by which wrappers choose a grid are those of a small kernel."""
+
+    n_regs, n_spills, n_max_threads = 32, 0, 1024
+    metadata = types.SimpleNamespace(shared=1024, num_warps=4, num_ctas=1)
+
+    def __init__(self, kernel: Any) -> None:
+        self._kernel = kernel
+
+    def _init_handles(self) -> None:
+        """A compiled kernel is loaded by it."""
+
+    def __getitem__(self, grid: Any) -> Any:
+        return self._kernel[grid]
+
+    def __getattr__(self, name: str) -> Any:
+        raise NotInterpreted(f"`{name}` of a compiled kernel")
+
+
+def warming_up(run: Any) -> Any:
+    """`InterpretedFunction.run` that gives something in a warm-up too."""
+
+    @functools.wraps(run)
+    def run_or_warm_up(kernel: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+        return WarmedUp(kernel) if warmup else run(kernel, *args, grid=grid, warmup=warmup, **kwargs)
+
+    return run_or_warm_up
+
+
+def refuse_assembly(*_: Any, **__: Any) -> None:
+    raise NotInterpreted("inline assembly")
+
+
 def install() -> None:
     upstream._patch_attr = patch_directly
     for name in BINARY:
@@ -256,3 +312,5 @@ def install() -> None:
         return call_interpreted(self.rewrite(), args, kwargs)
 
     upstream.InterpretedFunction.__call__ = call_device_function
+    upstream.InterpretedFunction.run = warming_up(upstream.InterpretedFunction.run)
+    upstream.InterpreterBuilder.create_inline_asm = refuse_assembly

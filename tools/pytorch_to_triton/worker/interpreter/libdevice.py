@@ -14,9 +14,9 @@ from triton.language import core
 from triton.language.extra import libdevice as portable
 from triton.language.extra.cuda import libdevice as cuda
 from triton.runtime import interpreter as upstream
-from triton.runtime.errors import InterpreterError
 
 from .formats import Array
+from .launching import NotInterpreted
 
 Function = Callable[..., Any]
 
@@ -181,14 +181,14 @@ FUNCTIONS: dict[str, Function] = {
 def function_of(symbol: str) -> Function:
     """What computes a symbol such as `__nv_tanhf`, `__nv_fast_tanf`, `__nv_popcll` or `__nv_llrint`.
 
-    Raises InterpreterError, naming it, where nothing does.
+    Raises NotInterpreted, naming it, where nothing does.
     """
     name = symbol.removeprefix("__nv_")
     plain = name.removeprefix("fast_").removeprefix("ll")
     for candidate in (name, plain, *(plain.removesuffix(end) for end in ("f", "d", "ll"))):
         if candidate in FUNCTIONS:
             return FUNCTIONS[candidate]
-    raise InterpreterError(f"libdevice's {name} is not available in the interpreter: it needs a GPU")
+    raise NotInterpreted(f"function `{name}` of libdevice")
 
 
 def bound_to_interpreter(function: Function) -> Function:
@@ -200,7 +200,7 @@ def bound_to_interpreter(function: Function) -> Function:
 
 def unavailable(name: str) -> Function:
     def call(*args: Any) -> Any:
-        raise InterpreterError(f"libdevice.{name} is not available in the interpreter: it needs a GPU")
+        raise NotInterpreted(f"function `{name}` of libdevice")
 
     return call
 

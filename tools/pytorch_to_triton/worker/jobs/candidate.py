@@ -28,7 +28,7 @@ from ..guarded_memory import GuardedMemory
 from ..integrity.kernel_source import while_lines
 from ..integrity.returned_tensors import plain
 from ..interpreter.autotuning import make_room_to_wait
-from ..interpreter.launching import Order
+from ..interpreter.launching import GridExecutor, Order
 from ..interpreter.memory_guard import spare_repeat
 from ..job_report import JobReport
 from ..loading.redirect import redirect
@@ -74,6 +74,9 @@ def work(
         lambda violation: report.item(validation.ViolationItem(violation=violation)),
         lambda kernel: report.during(phase_of(kernel, report.phase)),
     )
+    GridExecutor.note_progress = staticmethod(
+        lambda ended, programs: report.during(phase_with(ended, programs, report.phase))
+    )
     with observer.sandbox.watching():
         candidate = load(target, "candidate")
         make_room_to_wait(candidate.contents)
@@ -102,6 +105,11 @@ def phase_of(kernel: Callable[..., Any] | None, before: str) -> str:
     lines = ", ".join(map(str, while_lines(kernel)))
     loops = f" (it has a while loop in line {lines})" if lines else ""
     return f"{case}{validation.KERNEL}{kernel.__name__}{loops}"
+
+
+def phase_with(ended: int, programs: int, before: str) -> str:
+    """The phase of a kernel, with how many of its programs have ended."""
+    return f"{before.partition(validation.PROGRAMS)[0]}{validation.PROGRAMS}{ended} of {programs}"
 
 
 Seen = tuple[Outputs | wire.Failure, Observation]

@@ -1,6 +1,6 @@
-"""Jobs `reference` and `candidate`: what a validation asks of its two processes, and what they answer.
+"""Jobs `reference`, `candidate` and `front_end`: what a validation asks of processes, and what they answer.
 
-Each job loads its side, then takes requests.
+Each of the first two loads its side, then takes requests.
 """
 
 from dataclasses import field
@@ -13,6 +13,8 @@ from .statistics import CaseStatistics
 
 KERNEL = "; kernel "
 """In job `candidate` a phase is a case's name; where an interpreted kernel runs, this and its name follow."""
+PROGRAMS = "; programs "
+"""Behind that, while many programs of a launch run one after the other: `40210 of 70000` that have ended."""
 
 # Job `reference`.
 
@@ -176,3 +178,20 @@ CandidateItem = CandidateLoadedItem | ViolationItem | ReturnedItem | RaisedItem
 
 class CandidateAnswer(WireValue):
     traces: Traces
+
+
+# Job `front_end`.
+
+
+class CompilerRefusal(WireValue):
+    """A line of a kernel that Triton's compiler does not take."""
+
+    kernel: str
+    file: str
+    line: int
+    source: str
+    message: str
+
+
+class FrontEndAnswer(WireValue):
+    refusal: CompilerRefusal | None
