@@ -144,6 +144,15 @@ async def test_a_number_bears_the_name_of_the_callers_variable(drafted: Drafted)
     assert "x * scale" in text
 
 
+async def test_parts_of_a_tensor_bear_the_names_of_the_callers_variables(drafted: Drafted) -> None:
+    text_of_source = source(
+        "value, gate = x.chunk(2, -1)\n    first = x[:, :1]\n    return value * gate + first"
+    )
+    given = await drafted("parts", text_of_source.replace('"N": [9]', '"N": [8, 34]'))
+    text = Path(given["drafts"][-1]).read_text(encoding="utf-8")  # type: ignore[index]
+    assert all(f"    {name} = tl.load(" in text for name in ("value", "gate", "first"))
+
+
 async def test_branches_on_sizes_and_lines_of_constants_are_named(drafted: Drafted) -> None:
     given = await drafted("odd", source("return x * 2 if x.shape[1] % 2 == 1 else x * 3"))
     text = Path(given["drafts"][0]).read_text(encoding="utf-8")  # type: ignore[index]

@@ -28,6 +28,7 @@ from pytorch_to_triton.draft.ir.values import (
     Reduce,
     Value,
     kind_of,
+    named,
     op,
     walk,
 )
@@ -41,7 +42,7 @@ from pytorch_to_triton.draft.library import (
 )
 from pytorch_to_triton.draft.lower.creation import filled
 from pytorch_to_triton.draft.lower.row import ROWS, WIDTHS, Context, Limit, Refused, always_within, load_rows
-from pytorch_to_triton.draft.lower.tensor import Names, Tensor, expanded, loaded, position, source
+from pytorch_to_triton.draft.lower.tensor import Names, Tensor, expanded, is_view, loaded, position, source
 from pytorch_to_triton.draft.program import (
     Call,
     ConvolutionCall,
@@ -77,6 +78,8 @@ WORDS: Mapping[str, str] = {
 
 EMPTY = frozenset({"aten.empty.memory_format", "aten.empty_permuted.default", "aten.empty_strided.default"})
 """Operators whose memory no kernel needs to write: what is computed from it is not read."""
+CHOOSING = frozenset({"aten.slice.Tensor", "aten.select.int"})
+"""Operators whose result is a part of their input."""
 LEFT = "the library's is faster"
 """Why a call stays PyTorch's that a row could lower."""
 
@@ -129,7 +132,8 @@ class _Reading:
             assert isinstance(of, NodeRef)
             assert isinstance(index, Literal_)
             assert isinstance(index.value, int)
-            self.tensors[node.name] = self.parts[of.name][index.value]
+            part = self.parts[of.name][index.value]
+            self.tensors[node.name] = replace(part, value=named(node.source_name, part.value))
             return
         try:
             self._lower(node)
@@ -225,8 +229,9 @@ class _Reading:
 
     def _kept(self, node: Node, name: str, tensor: Tensor) -> Tensor:
         """A view stays a view; a computed value becomes a step, which readers load."""
-        if _is_view(tensor):
-            return tensor
+        if is_view(tensor):
+            of_source = node.source_name if node.op in CHOOSING else None
+            return replace(tensor, value=named(of_source, tensor.value))
         if node.name in self.exact:
             tensor = replace(tensor, value=made_exact(tensor.value, next(reversed(tensor.axes), None)))
         step = Step(name, tensor, node)
@@ -265,7 +270,7 @@ class _Reading:
         moved = replace(x, dims=tuple(x.dims[d] for d in order))
         if is_plain(moved):
             return buffers_of(moved)[0]
-        base = buffers_of(x)[0] if _is_view(x) else self.named[node.name]
+        base = buffers_of(x)[0] if is_view(x) else self.named[node.name]
         step = Step(self._free(f"{base}_{suffix}"), moved, node)
         self.items.append(step)
         return step.name
@@ -339,14 +344,6 @@ def _is_met(any_of: Sequence[Limit], point: Mapping[str, int]) -> bool:
     """Whether one of the limits holds at these sizes, which may lack a dim that values decide."""
     known = ((size, most) for size, most in any_of if sizes.names(sizes.in_dims(size)) <= point.keys())
     return any(sizes.value(size, point) <= most for size, most in known)
-
-
-def _is_view(tensor: Tensor) -> bool:
-    """Whether it only looks at a buffer: all elements are of it, and where they lie follows from no data."""
-    match tensor.value:
-        case Load(buffer=buffer, index=index, where=None):
-            return buffer.dtype == tensor.dtype and not any(isinstance(v, Load) for v in walk(*index))
-    return False
 
 
 def _names(graph: Graph, reserved: frozenset[str]) -> dict[str, str]:

@@ -276,3 +276,11 @@ def _reread(names: Names, x: Tensor, shape: Sequence[Size]) -> Tensor:
         index.insert(0, remainder(flat, s) if len(index) < len(x) - 1 else flat)
         flat = quotient(flat, s)
     return replace(x, dims=dims, value=x.at(*index))
+
+
+def is_view(tensor: Tensor) -> bool:
+    """Whether it only looks at a buffer: all elements are of it, and where they lie follows from no data."""
+    match tensor.value:
+        case Load(buffer=buffer, index=index, where=None):
+            return buffer.dtype == tensor.dtype and not any(isinstance(v, Load) for v in walk(*index))
+    return False
