@@ -15,6 +15,8 @@ from mutants.operators import OPERATORS
 from mutants.operators.operator import Operator, Site
 
 NO_EDIT = Edit(0, 0, "")
+TRIPWIRE = 'assert False, "this line is run"'
+"""Triton's compiler takes it too."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +140,7 @@ def difference(code: Code, edit: Edit) -> tuple[str, str]:
 
 
 def with_tripwire(text: str, line: int) -> str:
-    """The file with a division by zero before the statement in this line: it fails where that is run."""
+    """The file with a tripwire before the statement in this line: it fails where that is run."""
     tree, lines = ast.parse(text), text.splitlines(keepends=True)
     statements = [
         node
@@ -148,7 +150,7 @@ def with_tripwire(text: str, line: int) -> str:
     # An elif takes no statement before it, what surrounds it does.
     for node in sorted(statements, key=lambda n: n.lineno, reverse=True):
         before = node.lineno - 1
-        wired = "".join([*lines[:before], " " * node.col_offset + "1 // 0\n", *lines[before:]])
+        wired = "".join([*lines[:before], " " * node.col_offset + f"{TRIPWIRE}\n", *lines[before:]])
         try:
             ast.parse(wired)
         except SyntaxError:

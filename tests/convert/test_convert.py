@@ -78,7 +78,8 @@ async def test_one_process_traces_for_all_stages_and_the_kernel_file_validates_o
     before = [*worker.process_times]
     kernel = (await converted(target)).kernel
     jobs = sorted(process.what for process in worker.process_times if process not in before)
-    assert jobs == ["candidate", "candidate", "candidate", "describe", "reference", "traffic"]
+    of_stages = [*3 * ["candidate"], "describe", *3 * ["front_end"], "reference", "traffic"]
+    assert jobs == of_stages
     assert kernel is not None
     alone = tmp_path / "elsewhere" / "kernel.py"
     alone.parent.mkdir()

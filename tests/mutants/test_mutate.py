@@ -4,7 +4,7 @@ import difflib
 
 import pytest
 
-from mutants.mutate import mutants_of, selected, with_tripwire
+from mutants.mutate import TRIPWIRE, mutants_of, selected, with_tripwire
 from mutants.table import equivalents
 from pytorch_to_triton import places
 
@@ -58,8 +58,8 @@ def test_a_sample_holds_all_operators_alike_and_stays_when_others_come() -> None
 
 def test_a_tripwire_stands_before_the_statement_that_holds_the_line() -> None:
     text = "def f(x):\n    if x:\n        g(\n            1)\n    elif y:\n        h()\n"
-    assert "        1 // 0\n        g(\n" in with_tripwire(text, 4)
-    assert "    1 // 0\n    if x:\n" in with_tripwire(text, 5)
+    assert f"        {TRIPWIRE}\n        g(\n" in with_tripwire(text, 4)
+    assert f"    {TRIPWIRE}\n    if x:\n" in with_tripwire(text, 5)
 
 
 @pytest.mark.parametrize("name", sampled(BASES, 4))
