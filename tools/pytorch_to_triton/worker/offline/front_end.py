@@ -16,15 +16,16 @@ from triton.compiler.errors import CompilationError
 from triton.runtime.jit import JITFunction
 
 from ..dispatch import AroundFunctions
+from ..integrity.operators import READINGS
 from ..replacement import all_replaced
 from ..wire.validation import CompilerRefusal
 from .dry_run import described_refusal
 
 COMPILED = object()
 """In the place of a compiled kernel."""
-READINGS = frozenset(
-    {"item", "tolist", "numpy", "equal", "allclose", "is_nonzero"}
-    | {f"__{name}__" for name in ("array", "bool", "contains", "dlpack", "float", "index", "int")}
+ASKING_FOR_VALUES = frozenset(
+    {*READINGS, "item", "equal", "allclose", "is_nonzero"}
+    | {f"__{name}__" for name in ("bool", "contains", "float", "index", "int")}
 )
 """Functions of torch that give Python what elements hold."""
 
@@ -80,7 +81,7 @@ class FrontEnd:
         self.kernel = None
 
         def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            if self.kernel is not None and getattr(function, "__name__", "") in READINGS:
+            if self.kernel is not None and getattr(function, "__name__", "") in ASKING_FOR_VALUES:
                 raise ResultMissing
             return function(*args, **kwargs)
 
