@@ -26,6 +26,9 @@ At = Annotated[Texts, Field(description="A set of sizes to tune and time at: M=8
 Requirements = Annotated[Texts, Field(description="A condition on the sizes: 'D % 2 == 0'")]
 Compare = Annotated[Texts, Field(description="Free order of results: unordered(out[0], out[1], dim=-1)")]
 Init = Annotated[Texts, Field(description="A module's constructor argument: dim=512")]
+Example = Annotated[
+    str | None, Field(description="path.py:name of a function whose calls to the target give the inputs")
+]
 Against = Annotated[Texts, Field(description="Another implementation to time: path.py:name or a kernel file")]
 Archs = Annotated[Texts, Field(description="A GPU to compile for; default: sm_90 and gfx942")]
 Device = Annotated[DeviceChoice, Field(description="auto: the GPU, or without one Triton's interpreter")]

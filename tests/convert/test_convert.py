@@ -77,7 +77,8 @@ async def test_one_process_traces_for_all_stages_and_the_kernel_file_validates_o
     await versions(worker, interpreter)  # Asked once, by whoever comes first.
     before = [*worker.process_times]
     kernel = (await converted(target)).kernel
-    jobs = sorted(process.what for process in worker.process_times if process not in before)
+    since = [process.what for process in worker.process_times if process not in before]
+    jobs = sorted(what for what in since if what != "imports")
     of_stages = [*3 * ["candidate"], "describe", *3 * ["front_end"], "reference", "traffic"]
     assert jobs == of_stages
     assert kernel is not None
@@ -128,6 +129,23 @@ async def test_an_example_is_converted_with_all_gates_open(name: str, converted:
 
 
 @pytest.mark.corpora
+async def test_inputs_are_taken_from_a_call_and_what_was_guessed_is_said(
+    converted: Conversions, written: Written, tmp_path: Path
+) -> None:
+    target = written("\n\ndef f(x, shift=0.0):\n    return x * 2.0 + shift\n")
+    calls = tmp_path / "calls.py"
+    calls.write_text(
+        "import torch\nfrom target import f\n\n\ndef main():\n    f(torch.randn(6, 40), shift=0.5)\n",
+        encoding="utf-8",
+    )
+    conversion = await converted(target, example=Target(path=calls, name="main"))
+    all_open(conversion)
+    assert conversion.kernel is not None
+    assert "x: [M, N]" in conversion.kernel.read_text(encoding="utf-8")
+    assert [sizes.dims for sizes in conversion.at] == [{"M": 6, "N": 40}]
+    assert any("M is 6 of x.shape[0]; N is 40 of x.shape[1]" in note for note in conversion.notes)
+
+
 async def test_a_module_is_converted_with_its_parameters_as_arguments(converted: Conversions) -> None:
     conversion = await converted(Target(path=EXAMPLES / "module.py", name="GatedResidual"), sized("M=3"))
     all_open(conversion)

@@ -21,6 +21,7 @@ async def convert(
     require: shared.Requirements = (),
     compare: shared.Compare = (),
     init: shared.Init = (),
+    example: shared.Example = None,
     into: Annotated[str | None, Field(description="Folder for the results; default: converted/NAME")] = None,
     backward: Annotated[bool, Field(description="Draft gradients too, and compare them")] = False,
     thorough: shared.Thorough = False,
@@ -51,6 +52,7 @@ async def convert(
     request = ConversionRequest(
         target=named,
         options=options,
+        example=target_of(example, call.boundary) if example else None,
         points=points,
         into=folder_of(into, call.boundary),
         force=force,

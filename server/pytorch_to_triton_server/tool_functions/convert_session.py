@@ -31,9 +31,7 @@ async def convert_start(
     require: shared.Requirements = (),
     compare: shared.Compare = (),
     init: shared.Init = (),
-    example: Annotated[
-        str | None, Field(description="path.py:name of a function whose calls to the target give the inputs")
-    ] = None,
+    example: shared.Example = None,
     into: Annotated[str | None, Field(description="A new folder; default: sessions/NAME")] = None,
     backward: Annotated[
         bool, Field(description="Draft gradients too, and check them in every stage")
@@ -54,7 +52,6 @@ async def convert_start(
     """
 
     named = target_of(target, call.boundary).constructed_with(init)
-    called_by = target_of(example, call.boundary) if example else None
     folder = folder_of(into, call.boundary, SESSIONS)
     from pytorch_to_triton.hardware.architectures import architecture
     from pytorch_to_triton.inputs.declaration import parse_options, parse_points
@@ -70,6 +67,7 @@ async def convert_start(
     setting = Setting(
         target=named,
         options=options,
+        example=target_of(example, call.boundary) if example else None,
         points=points,
         seed=secrets.randbits(31) if seed is None else seed,
         seconds=timeout,
@@ -80,7 +78,7 @@ async def convert_start(
         archs=tuple(arch),
     )
     runtime = await choose_runtime(call.worker, device, python or call.python)
-    return await start(call.worker, setting, folder, runtime, example=called_by)
+    return await start(call.worker, setting, folder, runtime)
 
 
 async def convert_submit(

@@ -11,10 +11,11 @@ from pytorch_to_triton.schema.target import Target
 SUBMITTED = "# what was submitted\n"
 
 
-def setting_of(target: Target, *at: str) -> Setting:
+def setting_of(target: Target, *at: str, example: Target | None = None) -> Setting:
     """How a session under the interpreter is started, for one GPU; `at` names sizes that matter."""
     return Setting(
         target=target,
+        example=example,
         points=parse_points(at),
         seed=7,
         seconds=120.0,

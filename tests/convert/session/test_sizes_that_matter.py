@@ -126,7 +126,7 @@ async def test_the_sizes_of_an_example_s_calls_matter_unless_others_are_named(
     example = Target(path=calls, name="often")
     for number, (named, at) in enumerate([((), ("M=7", "M=512")), (("M=99",), ("M=99",))]):
         into = tmp_path / f"session{number}"
-        began = await start(worker, setting_of(target, *named), into, interpreter, example=example)
+        began = await start(worker, setting_of(target, *named, example=example), into, interpreter)
         assert began.at == at
         setting = open_session(began.session).record().setting
         again = shlex.split(command(setting.validation_of(target, 1), interpreter, 7, None))

@@ -19,6 +19,7 @@ from pytorch_to_triton.convert.conversion_report import (
     traffic_note,
 )
 from pytorch_to_triton.convert.cuts.parts_file import CutOrigin
+from pytorch_to_triton.convert.example import as_called
 from pytorch_to_triton.convert.finish.converted import module_name, recipe_of
 from pytorch_to_triton.convert.finish.files import files
 from pytorch_to_triton.convert.gates import gated
@@ -53,14 +54,15 @@ async def convert(
 ) -> Conversion:
     """Trace the target, draft and validate three stages, time them on a device, and write the results.
 
-    Without a device every stage is validated under Triton's interpreter and no speed is reported. Raises
-    NotConvertible where no pattern fits, BadInput where the target, its declaration or the folder for the
-    results cannot be used.
+    The inputs come from the calls that an example makes, where one is named. Without a device every stage is
+    validated under Triton's interpreter and no speed is reported. Raises NotConvertible where no pattern
+    fits, BadInput where the target, its declaration, the example or the folder cannot be used.
     """
     seed = secrets.randbits(31) if request.seed is None else request.seed
     request = request.model_copy(update={"seed": seed, "pure": request.pure or request.strict})
     destination = destination_of(request.target, request.into, force=request.force)
     destination.check()
+    request, guesses = await as_called(worker, request, runtime)
     target = await resolve(worker, request, runtime)
     target.convertible()
     with destination.fresh() as fresh:
@@ -69,7 +71,7 @@ async def convert(
             refuse_calls(work)
         staged = await stages_of(work)
         at, compiled = await at_sizes(work, staged), await compiled_at_sizes(work, staged)
-        notes = (filled_in(request.points, target.request.points), *staged.notes, *compiled)
+        notes = (*guesses, filled_in(request.points, target.request.points), *staged.notes, *compiled)
         staged = replace(staged, notes=tuple(filter(None, notes)))
         conversion = conclude(work, staged, at, await versions(worker, runtime))
         name = f"{module_name(target.description.name)}.py"

@@ -24,6 +24,8 @@ class ConversionRequest(Value):
     target: Target
     options: Options = NO_OPTIONS
     """Inputs, dims and requirements given beside the file; they win over it."""
+    example: Target | None = None
+    """A function whose calls of the target give the inputs that are not declared."""
     points: tuple[Point, ...] = ()
     """The sizes that matter: tuned, timed and compiled at. None: the largest declared ones, enlarged."""
     into: Path | None = None

@@ -43,7 +43,7 @@ HINTS = {
     "NotCallable": "Name a function or an nn.Module class of the file: `path.py:name`.",
     "ArityMismatch": (
         "Declare the parameters, name by name: --input 'x=float32[M,N]' --dim M=1,7,64 --dim N=1,33 for a "
-        "tensor, --input eps=1e-5 for a number; or INPUTS and DIMS in the file. `convert start --example "
+        "tensor, --input eps=1e-5 for a number; or INPUTS and DIMS in the file. `convert --example "
         "FILE.py:NAME` takes them from a function that calls the target."
     ),
     "StateMismatch": "Give the candidate's parameters and buffers the names and shapes of the reference's.",

@@ -21,7 +21,7 @@ MOST_CALLS = 8
 """Each takes a process of its own."""
 CORRECT_IT = (
     "Correct the function, or declare inputs that it takes: INPUTS and DIMS, or --input and --dim; `convert "
-    "start --example FILE.py:NAME` takes them from a function that calls it."
+    "--example FILE.py:NAME` takes them from a function that calls it."
 )
 
 

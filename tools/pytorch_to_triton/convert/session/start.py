@@ -8,12 +8,12 @@ from __future__ import annotations
 import hashlib
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from pytorch_to_triton import places
 from pytorch_to_triton.benchmark.roofline import limit_of, work_of
 from pytorch_to_triton.convert.cuts.parts_file import CutOrigin
+from pytorch_to_triton.convert.example import as_called
 from pytorch_to_triton.convert.resolve import ResolvedTarget, resolve
 from pytorch_to_triton.convert.session.answers import session_of
 from pytorch_to_triton.convert.session.store import SessionFolder, SessionRecord, Setting, new_folder
@@ -46,8 +46,6 @@ from pytorch_to_triton.schema.graph import (
 )
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.session import ConversionSession, Understanding
-from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.targets.example_call import Proposal, proposed
 
 TECHNIQUES: tuple[tuple[tuple[str, ...], str, tuple[str, ...]], ...] = (
     (("scaled_dot_product",), "flash_attention", ("attention", "pipelining", "stability")),
@@ -261,17 +259,12 @@ async def start(
     setting: Setting,
     into: Path | None,
     runtime: Runtime,
-    *,
-    example: Target | None = None,
 ) -> ConversionSession:
-    """Open a session in a new folder; its inputs come from a call that `example` makes, where one is named.
+    """Open a session in a new folder; its inputs come from a call that an example makes, where one is named.
 
     Raises BadInput as `resolve` does, for a folder in use, and where the example does not call the target.
     """
-    notes: tuple[str, ...] = ()
-    if example is not None:
-        proposal = await proposed(worker, setting.target, example, runtime, seconds=setting.seconds)
-        setting, notes = with_proposal(setting, proposal), proposal.guesses
+    setting, notes = await as_called(worker, setting, runtime)
     target = await resolve(worker, setting, runtime)
     notes += tuple(filter(None, [filled_in(setting.points, target.request.points)]))
     setting = setting.model_copy(update={"points": target.request.points})
@@ -296,19 +289,6 @@ async def start(
     )
     folder.write(record)
     return session_of(folder, "started", notes)
-
-
-def with_proposal(setting: Setting, proposal: Proposal) -> Setting:
-    """The setting with what a call suggests; what was given beside it wins, name by name.
-
-    Inputs that were given may have other dims than the call's: then its sizes say nothing.
-    """
-    given, target = setting.options, setting.target
-    dims = {name: ",".join(map(str, sizes)) for name, sizes in proposal.dims.items()}
-    options = replace(given, inputs={**proposal.inputs, **given.inputs}, dims={**dims, **given.dims})
-    points = setting.points or (() if given.inputs else proposal.points)
-    target = target if target.init else target.constructed_with(proposal.init)
-    return setting.model_copy(update={"target": target, "options": options, "points": points})
 
 
 def blank_of(target: ResolvedTarget, understood: Understanding) -> str:
