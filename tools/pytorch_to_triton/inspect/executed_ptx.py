@@ -59,7 +59,8 @@ class Ran:
 def ran(ptx: str, kernel: CompiledKernel) -> tuple[Ran, ...] | None:
     """What a kernel's launch runs of its PTX: outside of loops, then each loop in the order of the text.
 
-    None where a loop's end depends on what is loaded or computed in floats, and for programs that run long.
+    None where a loop's end depends on what is loaded or computed in floats, for programs that run long, and
+    for a grid of no programs.
     """
     body = Body(ptx, Path(kernel.file).name)
     parameters = parameters_of(ptx, kernel.arguments)
@@ -69,7 +70,7 @@ def ran(ptx: str, kernel: CompiledKernel) -> tuple[Ran, ...] | None:
             programs += 1
             if not body.run({**parameters, **known}):
                 return None
-    return tuple(body.ran(n, programs) for n in (None, *range(len(body.blocks.loops))))
+    return tuple(body.ran(n, programs) for n in (None, *range(len(body.blocks.loops)))) if programs else None
 
 
 def parameters_of(ptx: str, arguments: Sequence[KernelArgument]) -> dict[str, Value]:

@@ -51,7 +51,7 @@ class Proposal:
     init: tuple[str, ...]
     guesses: tuple[str, ...]
     points: tuple[Point, ...] = ()
-    """The sizes of the calls, the most frequent first."""
+    """The sizes of the calls on tensors that are not empty, the most frequent first."""
 
 
 async def proposed(
@@ -129,7 +129,8 @@ def proposal_of(calls: Sequence[RecordedCall], fixed: frozenset[str] = frozenset
     in_first = replace(free, dims={name: seen[0] for name, seen in kept.items()})
     inputs = declared_examples(calls[0].arguments, in_first, bounds_below_a_size)
     tried = {name: tuple(sorted({*found, *kept[name]})) for name, found in sizes_to_try(free).items()}
-    made, together = calls[0].constructor, Counter(zip(*kept.values(), strict=True))
+    made = calls[0].constructor
+    together = Counter(sizes for sizes in zip(*kept.values(), strict=True) if all(sizes))
     constants = {name: value for name, value in made.items() if not isinstance(value, list)}
     return Proposal(
         inputs=inputs,
