@@ -1,5 +1,6 @@
 """Pools are PyTorch's, with all of their options."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,13 @@ def test_nan_wins_and_infinity_is_a_number(padding: int) -> None:
 
 def test_the_first_of_equal_elements_is_the_largest() -> None:
     agrees("aten.max_pool2d_with_indices.default", torch.zeros(1, 1, 5, 5), [3, 3], [2, 2], [1, 1])
+
+
+def test_of_several_nan_the_last_is_the_largest() -> None:
+    image = torch.arange(25.0).reshape(1, 5, 5)
+    image[0, 1:4, 2:4] = math.nan
+    agrees("aten.max_pool2d_with_indices.default", image, [3, 3], [2, 2], [1, 1])
+    agrees("aten.adaptive_max_pool2d.default", image, [2, 2])
 
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.int8, torch.uint8])

@@ -192,10 +192,7 @@ def spread(ctx: Context, x: Tensor, output_size: Sequence[int | Size]) -> list[t
 
 
 def largest(x: Tensor, windows: Sequence[Window]) -> tuple[Tensor, Tensor]:
-    """The maxima, and where in the image, counted in memory order, each first stands.
-
-    Of several NaN, too, the place is the first one's, where PyTorch gives the last one's.
-    """
+    """The maxima, and where in the image, counted in memory order, each first stands; of several NaN the last."""
     lead, axes = x.dims[: -len(windows)], taps(windows)
     values = seen(x, [*map(position, lead)], windows, lowest(x.dtype))
     place: Value = Const(0)
@@ -208,8 +205,13 @@ def largest(x: Tensor, windows: Sequence[Window]) -> tuple[Tensor, Tensor]:
     dims = (*lead, *(w.out for w in windows))
     if not axes:
         return Tensor(dims, values, x.dtype), Tensor(dims, place, "int64")
-    best = Reduce(ARGMAX, (values, named("place", place)), axes)
-    return Tensor(dims, Reduce(MAX, (values,), axes), x.dtype), Tensor(dims, Get(best, 1), "int64")
+    place = named("place", place)
+    if x.kind == "float":
+        # The smallest of negative places is the last place.
+        place = op("where", op("is_nan", values), op("neg", place), place)
+    at = Get(Reduce(ARGMAX, (values, place), axes), 1)
+    at = op("abs", at) if x.kind == "float" else at
+    return Tensor(dims, Reduce(MAX, (values,), axes), x.dtype), Tensor(dims, at, "int64")
 
 
 def lowest(dtype: str) -> Number:
