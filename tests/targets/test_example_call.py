@@ -19,7 +19,7 @@ import torch
 
 def pooled(x, mask, scale=1.0):
     heads = x.view(x.shape[0], x.shape[1], 4, 3)
-    return (heads.sum(2) * mask.unsqueeze(-1)).sum(1) * scale
+    return (heads.sum(2) * mask.unsqueeze(-1)).sum(1) * (scale or 1.0)
 
 
 class Scaled(torch.nn.Module):
@@ -44,6 +44,13 @@ def call_module():
     module = Scaled(16, bias=False)
     for rows in (3, 9):
         module(torch.ones(rows, 16))
+
+
+def call_with_other_constants():
+    pooled = renamed
+    pooled(torch.ones(8, 5, 12), torch.ones(8, 5), scale=0.5)
+    pooled(torch.ones(4, 5, 12), torch.ones(4, 5), scale=0.25)
+    pooled(torch.ones(4, 7, 12), torch.ones(4, 7), scale=None)
 
 
 def idle():
@@ -102,6 +109,16 @@ async def test_sizes_that_the_target_does_not_leave_free_are_numbers(
     found = await proposed(worker, target, example, interpreter, seconds=60)
     assert found.inputs == {"x": "float32[B, M, 12]", "mask": "float32[B, M]", "scale": 0.5}
     assert "Fixed, as the target does not run at other sizes: 12." in found.guesses
+
+
+async def test_calls_with_other_constants_say_nothing_of_the_sizes(
+    worker: WorkerClient, interpreter: Runtime, folder: Path
+) -> None:
+    target = Target(path=folder / "ops.py", name="pooled")
+    example = Target(path=folder / "calls.py", name="call_with_other_constants")
+    found = await proposed(worker, target, example, interpreter, seconds=60.0)
+    assert found.inputs == {"x": "float32[B, 5, 12]", "mask": "float32[B, 5]", "scale": 0.5}
+    assert found.guesses[0] == "Taken from 2 calls; 1 with other constants or other tensors is left out."
 
 
 async def test_of_a_module_the_constructor_s_arguments_are_taken_too(

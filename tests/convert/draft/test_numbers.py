@@ -59,6 +59,7 @@ SIZES = {
 MIXED = {
     "a size times an argument": "return x * (k * x.shape[1]) + EPS",
     "a default that is a constant of the module": "return x + k + EPS",
+    "a number that happens to be an operator's default": "return F.leaky_relu_(x * 2.0, k + 0.008)",
     "numbers computed of an argument": "return torch.add(x * (1 - k), x.exp(), alpha=-k / 2)",
 }
 FIXED = {

@@ -12,7 +12,7 @@ from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.inputs.declaration import parse_declaration
 from pytorch_to_triton.inputs.sizes import Point, largest_point
 from pytorch_to_triton.jobs.client import WorkerClient
-from pytorch_to_triton.schema.description import Example, TensorExample
+from pytorch_to_triton.schema.description import ConstantExample, Example, TensorExample
 from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.value import Value
@@ -71,9 +71,19 @@ async def proposed(
             f"{example} does not call {target}.", "Name a function that calls it, as --example FILE.py:NAME."
         )
     refuse_objects(target, calls[0])
-    first = proposal_of(calls)
+    kept = alike(calls)
+    first = proposal_of(kept)
     fixed = await fixed_sizes(worker, target.constructed_with(first.init), first, runtime, seconds=seconds)
-    return proposal_of(calls, fixed)
+    proposal = proposal_of(kept, fixed)
+    return replace(proposal, guesses=(taken(len(kept), len(calls)), *proposal.guesses))
+
+
+def taken(kept: int, calls: int) -> str:
+    """How many calls the inputs are taken from, and how many are left out."""
+    count = f"{kept} call{'s' if kept > 1 else ''}"
+    left = calls - kept
+    others = f"; {left} with other constants or other tensors {'is' if left == 1 else 'are'} left out"
+    return f"Taken from {count}{others if left else ''}."
 
 
 def refuse_objects(target: Target, call: RecordedCall) -> None:
@@ -141,16 +151,25 @@ def proposal_of(calls: Sequence[RecordedCall], fixed: frozenset[str] = frozenset
     )
 
 
+def alike(calls: Sequence[RecordedCall]) -> tuple[RecordedCall, ...]:
+    """The calls that pass the first one's constants, but for floats, and tensors of its ranks.
+
+    Sizes of the others may go with their constants alone: channels with the groups of a convolution.
+    """
+    return tuple(call for call in calls if program_of(call) == program_of(calls[0]))
+
+
+def program_of(call: RecordedCall) -> tuple[object, ...]:
+    """What it passes but for floats, and for the sizes and values of tensors."""
+    ranks = {name: len(shape) for name, shape in shapes_in(call).items()}
+    held = [e for e in call.arguments if isinstance(e, ConstantExample)]
+    constants = {e.name: "a float" if isinstance(e.value, float) else repr(e.value) for e in held}
+    return ranks, constants, call.constructor
+
+
 def tensors_of(calls: Sequence[RecordedCall]) -> dict[str, list[tuple[int, ...]]]:
-    """The shape of every tensor in each call; calls with other ranks than the first one's are left out."""
-    first = shapes_in(calls[0])
-    alike = [
-        shapes
-        for call in calls
-        if (shapes := shapes_in(call)).keys() == first.keys()
-        and all(len(shapes[name]) == len(first[name]) for name in first)
-    ]
-    return {name: [shapes[name] for shapes in alike] for name in first}
+    """The shape of every tensor in each call."""
+    return {name: [shapes_in(call)[name] for call in calls] for name in shapes_in(calls[0])}
 
 
 def shapes_in(call: RecordedCall) -> dict[str, tuple[int, ...]]:
@@ -196,8 +215,7 @@ def guesses(
     inputs: Mapping[str, object],
 ) -> list[str]:
     """What the calls alone do not say."""
-    count = len(calls)
-    found = [f"Taken from {count} call{'s' if count > 1 else ''}."]
+    found: list[str] = []
     together = {name: seen for name, seen in sizes.items() if name not in fixed}
     if together:
         places = places_of(tensors_of(calls))

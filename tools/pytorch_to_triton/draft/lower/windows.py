@@ -192,7 +192,7 @@ def spread(ctx: Context, x: Tensor, output_size: Sequence[int | Size]) -> list[t
 
 
 def largest(x: Tensor, windows: Sequence[Window]) -> tuple[Tensor, Tensor]:
-    """The maxima, and where in the image, counted in memory order, each first stands; of several NaN the last."""
+    """The maxima, and where in the image, counted in memory order, each first stands; of NaN the last."""
     lead, axes = x.dims[: -len(windows)], taps(windows)
     values = seen(x, [*map(position, lead)], windows, lowest(x.dtype))
     place: Value = Const(0)

@@ -2,7 +2,7 @@
 
 import math
 import operator
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -164,6 +164,19 @@ class Sizes:
         return [] if self.free is None else texts_of(self.free, known)
 
 
+def left_out(node: Node) -> Iterator[float]:
+    """The numbers that torch leaves out of a call because they are the operator's defaults.
+
+    An argument of the caller's may stand there, which has another value in another trace.
+    """
+    schema = getattr(node.target, "_schema", None)
+    for argument in schema.arguments[len(node.args) :] if schema else ():
+        is_number = str(argument.type) in ("number", "float") and argument.default_value is not None
+        if argument.kwarg_only or argument.name in node.kwargs or not is_number:
+            return
+        yield argument.default_value
+
+
 class NodeWriter:
     """Writes the nodes of one exported program; `known` maps torch's node names to the graph's."""
 
@@ -190,7 +203,7 @@ class NodeWriter:
         value = node.meta["val"]
         tensor = value if isinstance(value, torch.Tensor) else None
         name = "getitem" if node.target is operator.getitem else str(node.target)
-        arguments = [self.argument(a) for a in node.args]
+        arguments = [self.argument(a) for a in (*node.args, *left_out(node))]
         if len(arguments) > (place := FIRST.get(name, len(arguments))):
             arguments[place] = self._first(node, place)
         keywords = {key: self.argument(a) for key, a in node.kwargs.items()}
