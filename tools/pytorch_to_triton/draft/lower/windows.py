@@ -209,7 +209,7 @@ def largest(x: Tensor, windows: Sequence[Window]) -> tuple[Tensor, Tensor]:
     if x.kind == "float":
         # The smallest of negative places is the last place.
         place = op("where", op("is_nan", values), op("neg", place), place)
-    at = Get(Reduce(ARGMAX, (values, place), axes), 1)
+    at: Value = Get(Reduce(ARGMAX, (values, place), axes), 1)
     at = op("abs", at) if x.kind == "float" else at
     return Tensor(dims, Reduce(MAX, (values,), axes), x.dtype), Tensor(dims, at, "int64")
 
