@@ -47,6 +47,7 @@ PROGRAMS: Mapping[str, tuple[dict[str, list[int]], str]] = {
         "y = x[:, 0]\n    for t in range(1, x.shape[1]):\n        y = 0.5 * y + x[:, t]\n    return y",
     ),
     "another formula for one row": ({"M": [1, 4], "N": [9]}, "return x * 2.0 if len(x) == 1 else x.exp()"),
+    "the last two columns, of one": ({"M": [3], "N": [1, 6]}, "return x[:, -2:] * 2.0 + x[:, :1]"),
     "a dim dropped where it is one": ({"M": [1, 4], "N": [9]}, "return x.squeeze().exp()"),
     "two dims dropped": ({"M": [1, 4], "N": [1, 6]}, "return x[None].squeeze() * 2.0"),
     "windows as wide as a row": (

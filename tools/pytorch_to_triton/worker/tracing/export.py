@@ -27,6 +27,7 @@ from .exported_call import (
     Returned,
     copies_of,
     kept_by_squeezing,
+    least_for_slices,
     part_of,
     updatable,
     written_copies,
@@ -190,6 +191,8 @@ class Exported:
     """The buffers that it writes to."""
     squeezed: tuple[int | torch.SymInt, ...] = ()
     """Sizes that would be dropped, and were kept, as they were not 1 in the trace."""
+    sliced: tuple[tuple[torch.SymInt, int], ...] = ()
+    """Sizes of which slices take something else where they are below a least."""
     answers: tuple[Any, ...] = ()
     """What the caller's own branches were told of sizes."""
     saved: list[str] = field(default_factory=list)
@@ -326,15 +329,15 @@ class ExportTracer:
         program = with_pairs(program, differentiated=self.setting.backward)
         table = decompositions(self.setting.keep)
         updated = [names[place] for place in written_copies(program)]
-        squeezed = tuple(kept_by_squeezing(program))
+        squeezed, sliced = tuple(kept_by_squeezing(program)), tuple(least_for_slices(program))
         if not self.setting.backward:
             program = program.run_decompositions(table)
-            return Exported(program, module.returned, updated, squeezed, tuple(answers))
+            return Exported(program, module.returned, updated, squeezed, sliced, tuple(answers))
         extent = self._sizes(program).extent(self.setting.largest)
         with_gradients = self._joint(program, table, extent, module, applied)
         without_lines(with_gradients)
         saved = saved_by(with_gradients, extent)
-        return Exported(with_gradients, module.returned, updated, squeezed, tuple(answers), saved)
+        return Exported(with_gradients, module.returned, updated, squeezed, sliced, tuple(answers), saved)
 
     def _joint(
         self, program: ExportedProgram, table: Table, extent: Extent, module: ExportedCall, applied: list[str]
@@ -358,6 +361,7 @@ class ExportTracer:
 def guards_of(sizes: Sizes, exported: Exported) -> Iterator[str]:
     """The conditions on sizes under which the program is that of a call."""
     yield from sizes.guards()
+    yield from sizes.not_below(exported.sliced)
     yield from sizes.told_from_one(exported.answers)
     yield from sizes.not_one(exported.squeezed)
 

@@ -3,6 +3,7 @@
 import ast
 import dataclasses
 import inspect
+import sys
 import types
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,6 +23,8 @@ from .covariance import WITHOUT_VALUES
 
 DATA = torch.Tensor.data.__get__  # type: ignore[attr-defined]
 COPY = torch.ops.aten.clone.default
+SMALL = (None, -2, -1, 0, 1, 2, sys.maxsize)
+"""Where slices begin and end without a question of torch's about the size."""
 SQUEEZES = (torch.ops.aten.squeeze, torch.ops.aten.squeeze_, torch.ops.aten.squeeze_copy)
 STATISTICS = {"batch_norm": "training", "instance_norm": "use_input_stats"}
 """Operators that write to running statistics where this argument is true; their schemas do not say so."""
@@ -149,6 +152,30 @@ def kept_by_squeezing(program: ExportedProgram) -> Iterator[int | torch.SymInt]:
             kept = places_kept(shape, node.meta["val"].shape)
             asked = {d % len(shape) for d in ([dims] if isinstance(dims, int) else dims) if shape}
             yield from (shape[place] for place in sorted(asked & kept))
+
+
+def least_for_slices(program: ExportedProgram) -> Iterator[tuple[torch.SymInt, int]]:
+    """Sizes of which a slice takes something else at 0 or 1, each with the least for what is traced.
+
+    torch takes every size for 2 or more, and asks for larger ones itself.
+    """
+    for node in program.graph.nodes:
+        if node.target is not torch.ops.aten.slice.Tensor or len(node.args) < 3:
+            continue
+        source, dim, *bounds = node.args
+        size, length = source.meta["val"].shape[dim], node.meta["val"].shape[dim]
+        if isinstance(size, torch.SymInt) and all(bound in SMALL for bound in bounds[:2]):
+            other = [n for n in (1, 0) if not holds_at(n, slice(*bounds), size, length)]
+            if other:
+                yield size, other[0] + 1
+
+
+def holds_at(n: int, taken: slice, size: torch.SymInt, length: int | torch.SymInt) -> bool:
+    """Whether a slice of n elements begins where it does in the trace, and is as long, as of `size` elements."""
+    found = range(n)[taken]
+    first = taken.start or 0
+    traced = length.node.expr.subs(size.node.expr, n) if isinstance(length, torch.SymInt) else length
+    return len(found) == traced and (not found or found.start == first + (n if first < 0 else 0))
 
 
 def places_kept(shape: Sequence[Any], left: Sequence[Any]) -> set[int]:

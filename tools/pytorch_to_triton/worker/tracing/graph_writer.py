@@ -158,6 +158,14 @@ class Sizes:
         sizes = [tidy(self.expression(n)) for n in kept if not isinstance(n, int)]
         return [f"{size} != 1" for size in dict.fromkeys(sizes)]
 
+    def not_below(self, leasts: Sequence[tuple[torch.SymInt, int]]) -> list[str]:
+        """That each size is at least what stands beside it: 1 or 2."""
+        found: dict[str, int] = {}
+        for size, least in leasts:
+            text = tidy(self.expression(size))
+            found[text] = max(least, found.get(text, 0))
+        return [f"{size} >= {least}" for size, least in found.items()]
+
     def every_guard(self) -> list[str]:
         """All that torch asked of the sizes, also what changes no result, as far as Python can say it."""
         known = {symbol: sympy.sympify(dim) for symbol, dim in self.replacements.items()}
