@@ -171,7 +171,7 @@ def least_for_slices(program: ExportedProgram) -> Iterator[tuple[torch.SymInt, i
 
 
 def holds_at(n: int, taken: slice, size: torch.SymInt, length: int | torch.SymInt) -> bool:
-    """Whether a slice of n elements begins where it does in the trace, and is as long, as of `size` elements."""
+    """Whether a slice of n elements begins where it does in the trace, and is as long as is said there."""
     found = range(n)[taken]
     first = taken.start or 0
     traced = length.node.expr.subs(size.node.expr, n) if isinstance(length, torch.SymInt) else length
