@@ -70,6 +70,11 @@ def test_a_view_is_taken_apart_and_put_together() -> None:
     assert minus(extent(size("N")), extent(size("N"))) == Const(0)
 
 
+def test_where_a_slice_begins_is_taken_off_and_put_back() -> None:
+    begin = extent(size("N - 2"))
+    assert plus(minus(Index(N), begin), begin) == Index(N)
+
+
 def test_the_places_of_a_triangle_stay_below_their_bounds() -> None:
     place = Index(Axis("place", sizes.size(10)))
     row = Map("triangle_row", (place,))

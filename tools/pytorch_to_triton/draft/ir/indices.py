@@ -216,6 +216,8 @@ def _sum(v: Map, a: Value, b: Value) -> Value:
             return op("add", h, p + q)
         case Map(fn="sub", args=(h, Const(value=int(p)))), Const(value=int(q)):
             return op("add", h, q - p) if q >= p else op("sub", h, p - q)
+        case Map(fn="sub", args=(h, n)), _ if y is not None and size_of(n) == y:
+            return h
     return op("add", a, b, name=v.name)
 
 
