@@ -42,6 +42,7 @@ IN_EVERY_WAY = [
 LARGEST_LOOP = 32768
 CALLS_LEFT: Mapping[str, tuple[str, ...]] = {
     "conv_bn_relu": ("aten.convolution.default",),
+    "edge_softmax": ("aten.index_put.default", "aten.scatter_add.default", "aten.scatter_reduce.two"),
 }
 """The operators that a function's drafts leave to PyTorch, by its file; nothing in those not named."""
 

@@ -104,6 +104,9 @@ def _may_store(placement: Placement, home: Group, step: Step) -> bool:
         return False
     if together.traits.reduces == "both" and not stores_as_it_reads(together.cluster):
         return False
+    if not together.cluster.reduces() and any(not a.size.is_Integer for a in axes - set(last.tensor.axes)):
+        # Where such an axis is empty, no program stores what has elements without it.
+        return False
     return together.pattern is home.pattern or not (home.cluster.reduces() or home.cluster.scans())
 
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
 
+import sympy
 import torch
 from torch.export import ExportedProgram
 
@@ -25,6 +26,8 @@ DATA = torch.Tensor.data.__get__  # type: ignore[attr-defined]
 COPY = torch.ops.aten.clone.default
 SMALL = (None, -2, -1, 0, 1, 2, sys.maxsize)
 """Where slices begin and end without a question of torch's about the size."""
+MOST_TRIED = 129
+"""Sizes of a dim that are tried for what is computed of it: T // 64 is 1 from 64 on."""
 SQUEEZES = (torch.ops.aten.squeeze, torch.ops.aten.squeeze_, torch.ops.aten.squeeze_copy)
 STATISTICS = {"batch_norm": "training", "instance_norm": "use_input_stats"}
 """Operators that write to running statistics where this argument is true; their schemas do not say so."""
@@ -174,8 +177,21 @@ def holds_at(n: int, taken: slice, size: torch.SymInt, length: int | torch.SymIn
     """Whether a slice of n elements begins where it does in the trace, and is as long as is said there."""
     found = range(n)[taken]
     first = taken.start or 0
-    traced = length.node.expr.subs(size.node.expr, n) if isinstance(length, torch.SymInt) else length
-    return len(found) == traced and (not found or found.start == first + (n if first < 0 else 0))
+    begins = not found or found.start == first + (n if first < 0 else 0)
+    return all(begins and len(found) == traced for traced in lengths_at(n, size, length))
+
+
+def lengths_at(n: int, size: torch.SymInt, length: int | torch.SymInt) -> Iterator[Any]:
+    """What the length is where `size` is n; nothing where it never is: T + 1 is not 0."""
+    whole, part = (
+        size.node.expr,
+        length.node.expr if isinstance(length, torch.SymInt) else sympy.Integer(length),
+    )
+    if len(whole.free_symbols) > 1:
+        yield part.subs(whole, n)
+        return
+    (symbol,) = whole.free_symbols
+    yield from (part.subs(symbol, v) for v in range(MOST_TRIED) if whole.subs(symbol, v) == n)
 
 
 def places_kept(shape: Sequence[Any], left: Sequence[Any]) -> set[int]:
