@@ -11,7 +11,7 @@ DIMS = {"N": [3, 33], "H": [2], "C": [0, 16], "E": [1, 70]}
 
 
 def edge_softmax(x, edges, source_weight, target_weight):
-    """One layer of graph attention: messages along edges, weighed by a softmax over those that end in a node."""
+    """One layer of graph attention: messages along edges, weighed by a softmax over those into a node."""
     source, target = edges[0], edges[1]
     score = (x * source_weight).sum(-1)[source] + (x * target_weight).sum(-1)[target]
     score = F.leaky_relu(score, 0.2)
