@@ -25,7 +25,7 @@ from pytorch_to_triton.draft.schedule.blocks import (
     within,
 )
 from pytorch_to_triton.draft.schedule.conditions import always, at_most, more_than, together
-from pytorch_to_triton.draft.schedule.online import is_online, online, online_softmax
+from pytorch_to_triton.draft.schedule.online import is_online, online, online_softmax, with_corrected_means
 from pytorch_to_triton.draft.schedule.pattern import Traits
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Share, Walk
 from pytorch_to_triton.draft.schedule.split import at_once, can_split, in_shares, split, staged
@@ -113,6 +113,7 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     loop, rewrites = nest(*grid, ("row", reduced, Walk("loop", "BLOCK_K")))
     order = ("row", "col")
     loops = within(LOOPS, {"BLOCK_N": col.size})
+    rewrites = (*rewrites, with_corrected_means)
     plain = Schedule(loop, order, loops, rewrites)
     found = [Alternative("in_passes", ((cluster, plain),))]
     fused = plain.applied(cluster)
