@@ -1,7 +1,11 @@
 """What the finished files are generated from: lines are broken without another meaning, guards are true."""
 
 import ast
+import os
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,6 +37,25 @@ def reference(x, w, scale=2.0):
 def run(x, w, scale=2.0):
     return x * w * scale
 '''
+
+LOOP = """\
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def count_kernel(out_ptr, n):
+    total = tl.zeros([1], tl.int32)
+    for _ in range(0, n, 2):
+        total += 1
+    tl.store(out_ptr + tl.arange(0, 1), total)
+"""
+CALL = """\
+out = torch.zeros(1, dtype=torch.int32)
+count_kernel[(1,)](out, 9)
+print(out.item())
+"""
 
 
 def recipe(inputs: dict[str, Any], **more: Any) -> Recipe:
@@ -259,17 +282,34 @@ def test_what_the_interpreter_cannot_do_is_changed_for_it_alone() -> None:
     kernel = "@triton.jit\ndef k(x):\n    pass"
     tuned = f"import triton\n\n\n@triton.autotune([], key=[])\n{kernel}"
     text = f"{tuned}\n\n\n{QUOTIENT.source}\n\n\ndef float32_precision(s, d):\n    pass"
-    source = behind_the_kernels(text, "INTERPRETED")
+    source = behind_the_kernels(text, "INTERPRETED", "counting")
     ast.parse(source)
     assert source.startswith("if INTERPRETED:\n")
     assert "k._bench = lambda *args, **options: 0.0" in source
     assert 'return "ieee"' in source
     assert "def quotient_rn(x, y):" in source
-    assert behind_the_kernels(kernel, "INTERPRETED") == ""
+    assert behind_the_kernels(kernel, "INTERPRETED", "counting") == ""
+
+
+def test_a_loop_counts_to_a_size_in_the_interpreter_of_every_triton(tmp_path: Path) -> None:
+    (tmp_path / "looping.py").write_text(
+        f"{LOOP}\n\n{behind_the_kernels(LOOP, 'True', 'counting')}\n\n{CALL}"
+    )
+    # With NumPy 2.5 it is an error what older ones deprecate: an array of one element as a number.
+    done = subprocess.run(
+        [sys.executable, "-W", "error::DeprecationWarning:triton", "looping.py"],
+        cwd=tmp_path,
+        env={**os.environ, "TRITON_INTERPRET": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout == "5\n"
 
 
 def test_a_tuner_behind_a_name_is_seen_and_a_kernel_inside_of_a_function_left_alone() -> None:
     named = "import triton\nTUNED = triton.autotune([], key=[])\n\n\n@TUNED\ndef k(x):\n    pass"
-    assert "k._bench = lambda *args, **options: 0.0" in behind_the_kernels(named, "INTERPRETED")
+    assert "k._bench = lambda *args, **options: 0.0" in behind_the_kernels(named, "INTERPRETED", "counting")
     inside = "import triton\n\n\ndef make():\n    @triton.autotune([], key=[])\n    def k(x):\n        pass"
-    assert behind_the_kernels(inside, "INTERPRETED") == ""
+    assert behind_the_kernels(inside, "INTERPRETED", "counting") == ""

@@ -47,7 +47,8 @@ class Gated(torch.nn.Module):
     def __init__(self, width: int = 16, sharpness: float = 2.0):
         super().__init__()
         self.sharpness = sharpness
-        self.layers = torch.nn.ModuleList([torch.nn.LayerNorm(width)])
+        self.listed = [torch.nn.LayerNorm(width)]
+        self.layers = torch.nn.ModuleList(self.listed)
         self.dropout = torch.nn.Dropout(0.5)
 
     def forward(self, x):

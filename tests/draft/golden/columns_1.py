@@ -28,6 +28,7 @@ def out_in_passes_0_kernel(
         total_acc += x
     ratio = tl.sum(total_acc, axis=0) / M
     total_acc_2 = tl.zeros([BLOCK_K, BLOCK_N], tl.float32)
+    total_acc_3 = tl.zeros([BLOCK_K, BLOCK_N], tl.float32)
     for start in range(0, M, BLOCK_K):
         row = start + tl.arange(0, BLOCK_K)
         row_mask = row < M
@@ -36,15 +37,18 @@ def out_in_passes_0_kernel(
             mask=row_mask[:, None] & col_mask[None, :],
         )
         difference = x - ratio[None, :]
-        total_acc_2 += tl.where(row_mask[:, None], difference * difference, 0.0)
-    var = tl.sum(total_acc_2, axis=0) / M
+        total_acc_2 += tl.where(row_mask[:, None], difference, 0.0)
+        total_acc_3 += tl.where(row_mask[:, None], difference * difference, 0.0)
+    ratio_2 = tl.sum(total_acc_2, axis=0) / M
+    corrected_mean = ratio + tl.where(tl.abs(ratio_2) < float("inf"), ratio_2, 0.0)
+    var = tl.sum(total_acc_3, axis=0) / M
     rsqrt = tl.rsqrt(var + 1e-05)
     for start in range(0, M, BLOCK_K):
         row = start + tl.arange(0, BLOCK_K)
         row_mask = row < M
         mask = row_mask[:, None] & col_mask[None, :]
         x = tl.load(x_ptr + row[:, None].to(INDEX) * N + col[None, :], mask=mask)
-        out = (x - ratio[None, :]) * rsqrt[None, :]
+        out = (x - corrected_mean[None, :]) * rsqrt[None, :]
         tl.store(out_ptr + row[:, None].to(INDEX) * N + col[None, :], out, mask=mask)
 
 
@@ -186,6 +190,8 @@ def out_in_registers_0_kernel(
     x = tl.load(x_ptr + row[:, None].to(INDEX) * N + col[None, :], mask=mask, other=0.0)
     ratio = tl.sum(x, axis=0) / M
     difference = x - ratio[None, :]
+    ratio_2 = tl.sum(tl.where(row_mask[:, None], difference, 0.0), axis=0) / M
+    corrected_mean = ratio + tl.where(tl.abs(ratio_2) < float("inf"), ratio_2, 0.0)
     var = tl.sum(tl.where(row_mask[:, None], difference * difference, 0.0), axis=0) / M
-    out = difference * tl.rsqrt(var + 1e-05)[None, :]
+    out = (x - corrected_mean[None, :]) * tl.rsqrt(var + 1e-05)[None, :]
     tl.store(out_ptr + row[:, None].to(INDEX) * N + col[None, :], out, mask=mask)

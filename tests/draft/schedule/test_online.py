@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from pytorch_to_triton.draft.ir import sizes
+from pytorch_to_triton.draft.ir.indices import extent
 from pytorch_to_triton.draft.ir.monoids import MAX, ONLINE_SOFTMAX, PEAK, SUM, WEIGHTED_SOFTMAX
 from pytorch_to_triton.draft.ir.values import Axis, Buffer, Cluster, Index, Load, Reduce, Store, Value, op
-from pytorch_to_triton.draft.schedule.online import online_softmax
+from pytorch_to_triton.draft.schedule.online import online_softmax, with_corrected_means
 
 from ..evaluate import evaluate
 
@@ -66,3 +67,23 @@ def test_what_waits_for_the_sum_of_a_row_is_added_up_in_a_pass_that_knows_the_ma
     weights = Load(Buffer("w", (N.size,), "float32"), (Index(N),))
     weighted = total(op("mul", op("div", shares, total(shares)), weights))
     assert WEIGHTED_SOFTMAX in {r.monoid for r in online_softmax(stored(weighted)).reduces()}
+
+
+def test_equal_values_deviate_by_nothing_from_a_mean_that_was_rounded() -> None:
+    count = op("to_float", extent(N.size))
+    centered = op("sub", X, op("div", total(X), count))
+    variance = op("div", total(op("square", centered)), count)
+    plain = stored(op("mul", centered, op("rsqrt", op("add", variance, 1e-5))))
+    corrected = with_corrected_means(plain)
+    assert len(corrected.reduces()) == len(plain.reduces()) + 1
+    before, after = {"x": ROWS}, {"x": ROWS}
+    with np.errstate(invalid="ignore"):
+        evaluate(plain, before, {"M": len(ROWS), "N": 3})
+        evaluate(corrected, after, {"M": len(ROWS), "N": 3})
+    np.testing.assert_allclose(after["y"], before["y"], rtol=1e-12)
+    equal = np.full((1, 10), 0.3)
+    before, after = {"x": equal}, {"x": equal}
+    evaluate(plain, before, {"M": 1, "N": 10})
+    evaluate(corrected, after, {"M": 1, "N": 10})
+    assert np.abs(before["y"]).max() > 0
+    assert np.abs(after["y"]).max() == 0

@@ -67,7 +67,8 @@ def chosen_names(recipe: Recipe) -> dict[str, str]:
         "interpreted": "INTERPRETED", "logger": "LOGGER", "why_not": "why_not", "log_once": "log_once",
         "compute": "compute", "uncompiled": "uncompiled_run", "owned": "in_own_memory", "like": "empty_like",
         "operator": f"{name}_operator", "backward": f"{name}_backward_operator", "save": "save_inputs",
-        "differentiate": "differentiate", "computed": "by_pytorch", "described": "described",
+        "differentiate": "differentiate", "computed": "by_pytorch", "counting": "counting_tensor",
+        "described": "described", "known_attributes": "KNOWN_ATTRIBUTES",
         "settings": "settings", "mode_matters": "mode_matters", "converted_settings": "CONVERTED_SETTINGS",
         "mode_decides": "MODE_MATTERS",
         "converted_module": "converted_module",
@@ -116,7 +117,7 @@ def function_file(recipe: Recipe, names: Mapping[str, str], measured: str) -> st
         interpreted + (f"\n{shim}" if shim else ""),
     ]
     body = [parts.body]
-    if replaced := behind_the_kernels(recipe.text, names["interpreted"]):
+    if replaced := behind_the_kernels(recipe.text, names["interpreted"], names["counting"]):
         body.append(replaced)
     body.append(render("function", content))
     if recipe.module:

@@ -1,4 +1,4 @@
-"""What Triton's own interpreter lacks: libdevice, products in parts, and anything to time by."""
+"""What Triton's own interpreter lacks: libdevice, products in parts, loops, and anything to time by."""
 
 from __future__ import annotations
 
@@ -47,6 +47,14 @@ DIVISION = '''\
         """Triton's interpreter rounds the product of a tl.fma, and divides exactly."""
         return x / y'''
 """In place of a drafted file's exact quotients."""
+COUNTING = '''\
+    def {counting}(tensor, *scope, patch=triton.runtime.interpreter._patch_lang_tensor):
+        """As Triton's interpreter has it; that of 3.6 cannot count to a number with NumPy 2.5."""
+        patch(tensor, *scope)
+        tensor.__index__ = lambda self: self.handle.data.item()
+
+    triton.runtime.interpreter._patch_lang_tensor = {counting}'''
+"""In place of what makes its tensors, for kernels with loops: a number is an array of one dimension there."""
 UNTIMED = """\
     # Triton's interpreter has nothing to time by: the first configuration that pruning leaves is taken.
     if {first}._bench.__module__ == "triton.runtime.autotuner":
@@ -65,11 +73,12 @@ def libdevice_functions(text: str) -> tuple[str, ...]:
     return tuple(sorted(dict.fromkeys(names)))
 
 
-def behind_the_kernels(text: str, interpreted: str) -> str:
+def behind_the_kernels(text: str, interpreted: str, counting: str) -> str:
     """Source that changes what the file itself defines; empty where there is nothing to change."""
     defined = {node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}
     parts = [FLOAT32] if "float32_precision" in defined else []
     parts += [DIVISION] if QUOTIENT.source in text else []
+    parts += [COUNTING.format(counting=counting)] if "range(" in text else []
     if tuned := [name for name in autotuned_kernels(text) if name in defined]:
         lines = (f"        {name}._bench = lambda *args, **options: 0.0" for name in tuned)
         parts.append(UNTIMED.format(first=tuned[0], lines="\n".join(lines)))

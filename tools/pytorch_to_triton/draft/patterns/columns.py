@@ -5,6 +5,7 @@ A tile holds a block of neighbouring columns and walks down. `in_passes` and `on
 `staged`: the same for each of several statistics.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pytorch_to_triton.draft.ir import sizes
@@ -25,9 +26,9 @@ from pytorch_to_triton.draft.schedule.blocks import (
     within,
 )
 from pytorch_to_triton.draft.schedule.conditions import always, at_most, more_than, together
-from pytorch_to_triton.draft.schedule.online import is_online, online, online_softmax
+from pytorch_to_triton.draft.schedule.online import is_online, online, online_softmax, with_corrected_means
 from pytorch_to_triton.draft.schedule.pattern import Traits
-from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Share, Walk
+from pytorch_to_triton.draft.schedule.schedule import Alternative, Config, Mismatch, Schedule, Share, Walk
 from pytorch_to_triton.draft.schedule.split import at_once, can_split, in_shares, split, staged
 
 EXAMPLES = (
@@ -112,7 +113,8 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     grid = ("outer", outer, Walk("grid")), ("col", (col,), Walk("grid", "BLOCK_N"))
     loop, rewrites = nest(*grid, ("row", reduced, Walk("loop", "BLOCK_K")))
     order = ("row", "col")
-    loops = within(LOOPS, {"BLOCK_N": col.size})
+    loops = busy(within(LOOPS, {"BLOCK_N": col.size}))
+    rewrites = (*rewrites, with_corrected_means)
     plain = Schedule(loop, order, loops, rewrites)
     found = [Alternative("in_passes", ((cluster, plain),))]
     fused = plain.applied(cluster)
@@ -137,6 +139,12 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
         whole = Schedule(walks, order, WHOLE, rewrites, {"BLOCK_K": covering(length)}, TILES[0], TILES)
         found.append(Alternative("in_registers", ((cluster, whole),), fits))
     return tuple(found)
+
+
+def busy(configs: Sequence[Config]) -> tuple[Config, ...]:
+    """Those with an element for each thread: a tile of few columns and few rows adds up most rows one after
+    the other, with a rounding each."""
+    return tuple(c for c in configs if c["BLOCK_K"] * c["BLOCK_N"] >= 32 * c["num_warps"])
 
 
 def kernels_of(cluster: Cluster) -> tuple[tuple[Cluster, Schedule], ...]:

@@ -1,4 +1,5 @@
-"""Statistics in one pass: a maximum with a sum of exponentials, a mean with a sum of squared deviations."""
+"""Statistics in one pass: a maximum with a sum of exponentials, a mean with a sum of squared deviations, or
+these deviations with how far the mean is off."""
 
 from __future__ import annotations
 
@@ -128,6 +129,31 @@ def _squares(v: Value) -> Value | None:
         ):
             return Get(Reduce(WELFORD, (x,), axes), 2, name=v.name)
     return None
+
+
+def with_corrected_means(cluster: Cluster) -> Cluster:
+    """The same cluster, whose deviations are from a mean to which their own mean is added.
+
+    Equal values have a standard deviation of almost nothing, and a rounding error of the mean is divided by
+    it. The pass that squares the deviations adds them up as well.
+    """
+    better: dict[Value, Value] = {}
+    for r in cluster.reduces():
+        match _squares(r) and r.args[0]:
+            case Map(args=(Map(args=(x, Map(fn=divided, args=(_, n)) as mean)) as deviation,)):
+                off = op(divided, Reduce(SUM, (deviation,), r.axes), n)
+                off = op("where", op("lt", op("abs", off), inf), off, 0.0)  # not where the mean is infinite
+                exact = op("add", mean, off, name=f"corrected_{getattr(mean, 'name', None) or 'mean'}")
+                better[deviation] = op("sub", x, exact, name=deviation.name)
+    plain = {new: d for d, new in better.items()}
+
+    def corrected(v: Value) -> Value | None:
+        match v:
+            case Map(fn="square", args=(d,)) if d in plain:
+                return replace(v, args=(plain[d],))
+        return better.get(v)
+
+    return rewritten(cluster, corrected)
 
 
 def _is_mean(v: Value, x: Value, axes: tuple[Axis, ...]) -> bool:
