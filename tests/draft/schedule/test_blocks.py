@@ -1,8 +1,8 @@
 """Blocks and stages that fit."""
 
 from pytorch_to_triton.draft.ir import sizes
-from pytorch_to_triton.draft.patterns.columns import LOOPS, busy
-from pytorch_to_triton.draft.schedule.blocks import pipelined, stages, within
+from pytorch_to_triton.draft.patterns.columns import LOOPS, as_large
+from pytorch_to_triton.draft.schedule.blocks import pipelined, stages
 
 CONFIG = {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32, "num_warps": 4, "num_stages": 3}
 TILE = ("BLOCK_M", "BLOCK_K")
@@ -24,8 +24,8 @@ def test_a_loop_of_one_turn_has_nothing_on_its_way() -> None:
         assert eval(text, {"block_n": 4096, "N": 4096, "M": rows}) == expected
 
 
-def test_few_columns_are_not_walked_down_in_tiles_of_fewer_elements_than_threads() -> None:
-    """Four rows of 16 columns were one: each of 64 threads added up a quarter of all rows, one by one."""
-    assert busy(LOOPS) == LOOPS
-    narrow = within(LOOPS, {"BLOCK_N": sizes.size(4)})
-    assert {c["BLOCK_K"] for c in narrow} - {c["BLOCK_K"] for c in busy(narrow)} == {4}
+def test_a_tile_of_few_columns_has_as_many_elements_in_more_rows() -> None:
+    assert as_large(LOOPS, sizes.size("N")) == LOOPS
+    for tile in as_large(LOOPS, sizes.size(4)):
+        assert tile["BLOCK_N"] == 16
+        assert tile["BLOCK_K"] >= 64

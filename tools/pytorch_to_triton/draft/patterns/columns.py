@@ -113,7 +113,7 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     grid = ("outer", outer, Walk("grid")), ("col", (col,), Walk("grid", "BLOCK_N"))
     loop, rewrites = nest(*grid, ("row", reduced, Walk("loop", "BLOCK_K")))
     order = ("row", "col")
-    loops = busy(within(LOOPS, {"BLOCK_N": col.size}))
+    loops = as_large(LOOPS, col.size)
     rewrites = (*rewrites, with_corrected_means)
     plain = Schedule(loop, order, loops, rewrites)
     found = [Alternative("in_passes", ((cluster, plain),))]
@@ -141,10 +141,15 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     return tuple(found)
 
 
-def busy(configs: Sequence[Config]) -> tuple[Config, ...]:
-    """Those with an element for each thread: a tile of few columns and few rows adds up most rows one after
-    the other, with a rounding each."""
-    return tuple(c for c in configs if c["BLOCK_K"] * c["BLOCK_N"] >= 32 * c["num_warps"])
+def as_large(configs: Sequence[Config], width: sizes.Size) -> tuple[Config, ...]:
+    """The configurations with no more columns than there are, and in their place rows: the fewer, the more of
+    all rows are added up one after the other, with a rounding each."""
+    narrow = (within([c], {"BLOCK_N": width})[0] for c in configs)
+    found = [
+        {**new, "BLOCK_K": c["BLOCK_K"] * c["BLOCK_N"] // new["BLOCK_N"]}
+        for c, new in zip(configs, narrow, strict=True)
+    ]
+    return tuple(c for i, c in enumerate(found) if c not in found[:i])
 
 
 def kernels_of(cluster: Cluster) -> tuple[tuple[Cluster, Schedule], ...]:
