@@ -6,7 +6,8 @@ import inspect
 import sys
 import types
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
@@ -183,15 +184,25 @@ def holds_at(n: int, taken: slice, size: torch.SymInt, length: int | torch.SymIn
 
 def lengths_at(n: int, size: torch.SymInt, length: int | torch.SymInt) -> Iterator[Any]:
     """What the length is where `size` is n; nothing where it never is: T + 1 is not 0."""
-    whole, part = (
-        size.node.expr,
-        length.node.expr if isinstance(length, torch.SymInt) else sympy.Integer(length),
-    )
-    if len(whole.free_symbols) > 1:
+    whole = size.node.expr
+    part = length.node.expr if isinstance(length, torch.SymInt) else sympy.Integer(length)
+    symbols = tuple(whole.free_symbols)
+    if len(symbols) > 1:
         yield part.subs(whole, n)
-        return
+    for value in values_with(whole, n) if len(symbols) == 1 else ():
+        yield part.subs(symbols[0], value)
+
+
+@cache
+def values_with(whole: sympy.Expr, n: int) -> tuple[int, ...]:
+    """The values of its one symbol, of those tried, with which the size is n."""
     (symbol,) = whole.free_symbols
-    yield from (part.subs(symbol, v) for v in range(MOST_TRIED) if whole.subs(symbol, v) == n)
+    found = []
+    for value in range(MOST_TRIED):
+        with suppress(ZeroDivisionError):  # Some sizes are divided by another.
+            if whole.subs(symbol, value) == n:
+                found.append(value)
+    return tuple(found)
 
 
 def places_kept(shape: Sequence[Any], left: Sequence[Any]) -> set[int]:
