@@ -34,7 +34,6 @@ convert submit sessions/gelu_bias  # Run the gate of its current stage.
 [convert all]
 convert model.py:gelu_bias  # All three stages, into converted/gelu_bias.
 convert model.py:scale --input 'x=float32[M,N]' --dim M=1,7,64 --dim N=1,33,1000  # Declare inputs in a call.
-convert model.py:scale --example call.py:main  # Take the inputs from your own call.
 convert model.py:Norm --init dim=64 --backward  # A module, with its gradients.
 convert model.py:gelu_bias --at M=8192,N=4096  # Tuned and timed at the sizes at which it is used.
 [convert start]
