@@ -280,10 +280,7 @@ def _sizes_at(span: TextSpan) -> Iterator[tuple[str, int]]:
         if key in named:
             raise part.refusal(f"{key} is given twice.", "Repeat --at for another point.")
         named.add(key)
-        size = _parse_integer(key, text := part.cut(len(name) + 1).stripped())
-        if not size:
-            raise text.refusal(f"At {key}=0 nothing is computed.", "Name a size at which it is used.")
-        yield key, size
+        yield key, _parse_integer(key, part.cut(len(name) + 1).stripped())
 
 
 def _assignments(option: str, texts: Sequence[str]) -> dict[str, TextSpan]:

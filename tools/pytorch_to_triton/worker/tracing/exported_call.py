@@ -179,7 +179,9 @@ def holds_at(n: int, taken: slice, size: torch.SymInt, length: int | torch.SymIn
     found = range(n)[taken]
     first = taken.start or 0
     begins = not found or found.start == first + (n if first < 0 else 0)
-    return all(begins and len(found) == traced for traced in lengths_at(n, size, length))
+    # Where nothing is left, N - 1 of no elements is -1.
+    lengths = (0 if traced.is_negative else traced for traced in lengths_at(n, size, length))
+    return all(begins and len(found) == traced for traced in lengths)
 
 
 def lengths_at(n: int, size: torch.SymInt, length: int | torch.SymInt) -> Iterator[Any]:
