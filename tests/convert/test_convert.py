@@ -128,7 +128,6 @@ async def test_an_example_is_converted_with_all_gates_open(name: str, converted:
     all_open(await converted(Target(path=EXAMPLES / f"{name}.py", name=name), sized(*FUNCTIONS[name])))
 
 
-@pytest.mark.corpora
 async def test_inputs_are_taken_from_a_call_and_what_was_guessed_is_said(
     converted: Conversions, written: Written, tmp_path: Path
 ) -> None:
@@ -146,6 +145,7 @@ async def test_inputs_are_taken_from_a_call_and_what_was_guessed_is_said(
     assert any("M is 6 of x.shape[0]; N is 40 of x.shape[1]" in note for note in conversion.notes)
 
 
+@pytest.mark.corpora
 async def test_a_module_is_converted_with_its_parameters_as_arguments(converted: Conversions) -> None:
     conversion = await converted(Target(path=EXAMPLES / "module.py", name="GatedResidual"), sized("M=3"))
     all_open(conversion)

@@ -1,5 +1,6 @@
 """Inputs taken from a call: what varies or is alike has a name, and what was guessed is said."""
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,17 @@ from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.description import ConstantExample, TensorExample
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.targets.example_call import RecordedCall, proposal_of, proposed, refuse_objects
+from pytorch_to_triton.targets.example_call import (
+    Proposal,
+    RecordedCall,
+    proposal_of,
+    proposed,
+    refuse_objects,
+)
 
 pytestmark = pytest.mark.anyio
+
+Proposing = Callable[[str, str], Awaitable[Proposal]]
 
 OPS = """
 import torch
@@ -47,10 +56,9 @@ def call_module():
 
 
 def call_with_other_constants():
-    pooled = renamed
-    pooled(torch.ones(8, 5, 12), torch.ones(8, 5), scale=0.5)
-    pooled(torch.ones(4, 5, 12), torch.ones(4, 5), scale=0.25)
-    pooled(torch.ones(4, 7, 12), torch.ones(4, 7), scale=None)
+    renamed(torch.ones(8, 5, 12), torch.ones(8, 5), scale=0.5)
+    renamed(torch.ones(4, 5, 12), torch.ones(4, 5), scale=0.25)
+    renamed(torch.ones(4, 7, 12), torch.ones(4, 7), scale=None)
 
 
 def idle():
@@ -72,10 +80,16 @@ def call(*arguments: TensorExample | ConstantExample) -> RecordedCall:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def proposing(worker: WorkerClient, interpreter: Runtime, tmp_path: Path) -> Proposing:
+    """Runs an example of CALLS for a target of OPS."""
     (tmp_path / "ops.py").write_text(OPS, encoding="utf-8")
     (tmp_path / "calls.py").write_text(CALLS, encoding="utf-8")
-    return tmp_path
+
+    async def proposing(name: str, example: str) -> Proposal:
+        target, calls = Target(path=tmp_path / "ops.py", name=name), tmp_path / "calls.py"
+        return await proposed(worker, target, Target(path=calls, name=example), interpreter, seconds=60.0)
+
+    return proposing
 
 
 def test_of_one_call_every_size_but_1_is_a_dim_and_equal_sizes_are_one() -> None:
@@ -101,32 +115,20 @@ def test_integers_that_stay_below_a_size_are_indices_along_it() -> None:
     assert found.inputs["logits"] == "float32[M, N]"
 
 
-async def test_sizes_that_the_target_does_not_leave_free_are_numbers(
-    worker: WorkerClient, interpreter: Runtime, folder: Path
-) -> None:
-    target = Target(path=folder / "ops.py", name="pooled")
-    example = Target(path=folder / "calls.py", name="call")
-    found = await proposed(worker, target, example, interpreter, seconds=60)
+async def test_sizes_that_the_target_does_not_leave_free_are_numbers(proposing: Proposing) -> None:
+    found = await proposing("pooled", "call")
     assert found.inputs == {"x": "float32[B, M, 12]", "mask": "float32[B, M]", "scale": 0.5}
     assert "Fixed, as the target does not run at other sizes: 12." in found.guesses
 
 
-async def test_calls_with_other_constants_say_nothing_of_the_sizes(
-    worker: WorkerClient, interpreter: Runtime, folder: Path
-) -> None:
-    target = Target(path=folder / "ops.py", name="pooled")
-    example = Target(path=folder / "calls.py", name="call_with_other_constants")
-    found = await proposed(worker, target, example, interpreter, seconds=60.0)
+async def test_calls_with_other_constants_say_nothing_of_the_sizes(proposing: Proposing) -> None:
+    found = await proposing("pooled", "call_with_other_constants")
     assert found.inputs == {"x": "float32[B, 5, 12]", "mask": "float32[B, 5]", "scale": 0.5}
     assert found.guesses[0] == "Taken from 2 calls; 1 with other constants or other tensors is left out."
 
 
-async def test_of_a_module_the_constructor_s_arguments_are_taken_too(
-    worker: WorkerClient, interpreter: Runtime, folder: Path
-) -> None:
-    target = Target(path=folder / "ops.py", name="Scaled")
-    example = Target(path=folder / "calls.py", name="call_module")
-    found = await proposed(worker, target, example, interpreter, seconds=60)
+async def test_of_a_module_the_constructor_s_arguments_are_taken_too(proposing: Proposing) -> None:
+    found = await proposing("Scaled", "call_module")
     assert found.init == ("width=16", "bias=False")
     assert found.inputs == {"x": "float32[M, 16]"}
 
@@ -143,13 +145,10 @@ async def test_an_example_that_shows_nothing_is_refused(
     name: str,
     refusal: type[Exception],
     message: str,
-    worker: WorkerClient,
-    interpreter: Runtime,
-    folder: Path,
+    proposing: Proposing,
 ) -> None:
-    target = Target(path=folder / "ops.py", name="pooled")
     with pytest.raises(refusal, match=message):
-        await proposed(worker, target, Target(path=folder / "calls.py", name=name), interpreter, seconds=60)
+        await proposing("pooled", name)
 
 
 def test_what_a_loss_passes_over_is_no_index() -> None:

@@ -1,8 +1,8 @@
 """Blocks and stages that fit."""
 
 from pytorch_to_triton.draft.ir import sizes
-from pytorch_to_triton.draft.patterns.columns import LOOPS, as_large
-from pytorch_to_triton.draft.schedule.blocks import pipelined, stages
+from pytorch_to_triton.draft.patterns.columns import LOOPS
+from pytorch_to_triton.draft.schedule.blocks import pipelined, stages, within
 
 CONFIG = {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32, "num_warps": 4, "num_stages": 3}
 TILE = ("BLOCK_M", "BLOCK_K")
@@ -25,7 +25,7 @@ def test_a_loop_of_one_turn_has_nothing_on_its_way() -> None:
 
 
 def test_a_tile_of_few_columns_has_as_many_elements_in_more_rows() -> None:
-    assert as_large(LOOPS, sizes.size("N")) == LOOPS
-    for tile in as_large(LOOPS, sizes.size(4)):
+    assert within(LOOPS, {"BLOCK_N": sizes.size("N")}, given_to="BLOCK_K") == LOOPS
+    for tile in within(LOOPS, {"BLOCK_N": sizes.size(4)}, given_to="BLOCK_K"):
         assert tile["BLOCK_N"] == 16
         assert tile["BLOCK_K"] >= 64

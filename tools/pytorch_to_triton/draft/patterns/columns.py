@@ -5,7 +5,6 @@ A tile holds a block of neighbouring columns and walks down. `in_passes` and `on
 `staged`: the same for each of several statistics.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from pytorch_to_triton.draft.ir import sizes
@@ -28,7 +27,7 @@ from pytorch_to_triton.draft.schedule.blocks import (
 from pytorch_to_triton.draft.schedule.conditions import always, at_most, more_than, together
 from pytorch_to_triton.draft.schedule.online import is_online, online, online_softmax, with_corrected_means
 from pytorch_to_triton.draft.schedule.pattern import Traits
-from pytorch_to_triton.draft.schedule.schedule import Alternative, Config, Mismatch, Schedule, Share, Walk
+from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Share, Walk
 from pytorch_to_triton.draft.schedule.split import at_once, can_split, in_shares, split, staged
 
 EXAMPLES = (
@@ -113,7 +112,8 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     grid = ("outer", outer, Walk("grid")), ("col", (col,), Walk("grid", "BLOCK_N"))
     loop, rewrites = nest(*grid, ("row", reduced, Walk("loop", "BLOCK_K")))
     order = ("row", "col")
-    loops = as_large(LOOPS, col.size)
+    # Few rows at a time of few columns: most of all rows would be added up one by one, with a rounding each.
+    loops = within(LOOPS, {"BLOCK_N": col.size}, given_to="BLOCK_K")
     rewrites = (*rewrites, with_corrected_means)
     plain = Schedule(loop, order, loops, rewrites)
     found = [Alternative("in_passes", ((cluster, plain),))]
@@ -139,17 +139,6 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
         whole = Schedule(walks, order, WHOLE, rewrites, {"BLOCK_K": covering(length)}, TILES[0], TILES)
         found.append(Alternative("in_registers", ((cluster, whole),), fits))
     return tuple(found)
-
-
-def as_large(configs: Sequence[Config], width: sizes.Size) -> tuple[Config, ...]:
-    """The configurations with no more columns than there are, and in their place rows: the fewer, the more of
-    all rows are added up one after the other, with a rounding each."""
-    narrow = (within([c], {"BLOCK_N": width})[0] for c in configs)
-    found = [
-        {**new, "BLOCK_K": c["BLOCK_K"] * c["BLOCK_N"] // new["BLOCK_N"]}
-        for c, new in zip(configs, narrow, strict=True)
-    ]
-    return tuple(c for i, c in enumerate(found) if c not in found[:i])
 
 
 def kernels_of(cluster: Cluster) -> tuple[tuple[Cluster, Schedule], ...]:

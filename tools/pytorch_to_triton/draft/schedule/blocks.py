@@ -124,14 +124,21 @@ def where_wide(more: str, lanes: Size, has_next: str = "") -> str:
     return f"{several} if {asked} else 1" if asked else several
 
 
-def within(configs: Sequence[Config], lengths: Mapping[str, Size]) -> tuple[Config, ...]:
-    """The configurations with no block much larger than its axis, where that is known; none twice."""
+def within(
+    configs: Sequence[Config], lengths: Mapping[str, Size], given_to: str | None = None
+) -> tuple[Config, ...]:
+    """The configurations with no block much larger than its axis, where that is known; none twice.
+
+    What they lose is given to the block `given_to`, for tiles of as many elements.
+    """
 
     def shrunk(config: Config) -> Config:
         new = dict(config)
         for block, size in lengths.items():
             if size.is_Integer:
                 new[block] = min(new[block], max(SMALLEST, power_of_two(size)))
+                if given_to:
+                    new[given_to] = new[given_to] * config[block] // new[block]
         return new
 
     found = [shrunk(c) for c in configs]
